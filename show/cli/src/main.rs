@@ -1,62 +1,28 @@
 //! The `lineup` command. The only place that reads arguments, prints and picks file names.
 
-mod advice_options;
-mod advise;
-mod bisect;
-mod built_commit;
-mod code;
-mod compare;
-mod completions;
-mod default_build;
-mod derive;
-mod doctor;
-mod effects;
-mod engine_name;
-mod errors;
-mod examples;
-mod explain;
-mod figures;
-mod files;
-mod find;
-mod fleet;
-mod grouping;
-mod guard;
-mod help_groups;
-mod import;
-mod imv;
-mod kernel;
-mod launch;
-mod layout;
-mod link_again;
-mod load;
-mod lsp;
-mod machine;
-mod mcp;
-mod measure;
-mod moved;
-mod named_members;
-mod outcome;
-mod progress;
-mod record;
-mod review;
-mod sampled;
-mod sched;
-mod share;
-mod shuffle;
-mod study;
-mod surroundings;
-mod sweep;
-mod threads;
-mod time;
-mod trace;
-mod typed;
-mod version;
+mod builds;
+mod commands;
+mod host;
+mod kernels;
+mod options;
+mod recordings;
+mod samples;
+mod terminal;
+mod timing;
+mod types;
+mod whole_program;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use commands::{
+    advise, bisect, code, compare, completions, derive, doctor, effects, explain, find, fleet, import, imv,
+    kernel, launch, layout, link_again, load, lsp, mcp, measure, moved, record, replay, review, sched,
+    shuffle, study, sweep, threads, time, trace,
+};
 use lineup_study::source::relink;
 use lineup_study::{guardian, keeper};
-use outcome::Outcome;
 use std::process::ExitCode;
+use terminal::outcome::Outcome;
+use terminal::{errors, examples, help_groups, version};
 
 /// Finds the cache lines that make a hot path slow, writes the fix, and proves it.
 #[derive(Parser)]
@@ -92,7 +58,7 @@ enum Command {
     /// Records calls of functions, natively or under the emulator, or counts over the whole program
     Record(record::Options),
     /// Counts a run that was recorded with --log, in any caches
-    Replay(record::replay::Options),
+    Replay(replay::Options),
     /// Times calls of functions in a program that runs at its own speed
     Time(time::Options),
     /// Lists the effects of a program's processes: output, files, arguments of system calls, signals, exit
@@ -144,7 +110,7 @@ fn main() -> ExitCode {
         Command::Import(options) => import::run(&options),
         Command::Code(options) => code::run(&options),
         Command::Record(options) => record::run(options),
-        Command::Replay(options) => record::replay::run(&options),
+        Command::Replay(options) => replay::run(&options),
         Command::Time(options) => time::run(&options),
         Command::Effects(options) => effects::run(&options),
         Command::Sweep(options) => sweep::run(&options),
@@ -179,28 +145,9 @@ fn main() -> ExitCode {
     ExitCode::from(errors::EXIT_CODE)
 }
 
-/// An error and its causes, each once: an error's text may already contain its cause's.
-fn message(error: &anyhow::Error) -> String {
-    error.chain().map(ToString::to_string).fold(String::new(), |said, cause| match said.is_empty() {
-        true => cause,
-        false if said.contains(&cause) => said,
-        false => format!("{said}: {cause}"),
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use anyhow::Context;
-
-    #[test]
-    fn a_cause_is_said_once() {
-        let missing = || std::fs::read("no such file").map_err(lineup_recording::RecordingError::from);
-        let error = missing().context("a.rec").unwrap_err();
-        assert_eq!(message(&error), "a.rec: No such file or directory (os error 2)");
-        let told = anyhow::anyhow!("inner").context("outer failed: inner").context("a.rec");
-        assert_eq!(message(&told), "a.rec: outer failed: inner");
-    }
 
     /// Arguments that several commands share must not refer to those of one.
     #[test]

@@ -1,0 +1,86 @@
+//! Runs `lineup explain`.
+
+use super::args::{Options, Table};
+use super::parts::Shape;
+use super::regions::select;
+use super::{exports, page, samples, view};
+use crate::recordings::survey::survey;
+use crate::recordings::usage;
+use crate::samples::findings::is_samples;
+use crate::terminal::outcome::Outcome;
+use crate::terminal::output;
+use crate::terminal::progress::Stages;
+use anyhow::{Context, Result, bail};
+use lineup_debuginfo::spelled;
+use lineup_report::text::TextStyle;
+use lineup_study::companions::DebugInfos;
+
+/// Rows shown of each table of samples.
+const SAMPLED_ROWS: usize = 15;
+
+/// Runs `lineup explain`.
+pub(crate) fn run(options: &Options) -> Result<Outcome> {
+    let stages = Stages::new();
+    if is_samples(&options.recording) {
+        return of_samples(options, &stages);
+    }
+    if let Some(html) = &options.html {
+        let page = page::page(&options.recording, options.line_size, &stages)?;
+        std::fs::write(html, page).with_context(|| html.display().to_string())?;
+        return Ok(Outcome::Done);
+    }
+    let surveyed = survey(&options.recording, &stages)?;
+    if options.trace.is_some() || options.csv == Some(Table::Calls) {
+        return exports::calls(options, &surveyed, &stages);
+    }
+    let wanted = lineup_explain::Options {
+        line_size: options.line_size,
+        caches: options.caches.clone(),
+        pressure_bytes: options.pressure.clone(),
+        program_seconds: options.seconds,
+        ..lineup_explain::Options::default()
+    };
+    let debug = surveyed.debug_infos(&mut DebugInfos::default(), &stages);
+    let explanation = surveyed.explain(&debug, wanted, &stages)?;
+    if options.usage {
+        return print_json(&usage::of_recording(&surveyed, &debug, &explanation, &stages)?);
+    }
+    stages.end();
+    let explanation = select(explanation, &options.regions)?;
+    if options.csv.is_some() {
+        output::print(&lineup_report::exports::members(&explanation))?;
+        return Ok(Outcome::Done);
+    }
+    let out = if options.json {
+        serde_json::to_string_pretty(&explanation)? + "\n"
+    } else {
+        let columns = match output::text_style() {
+            TextStyle::Terminal { columns } => Some(usize::from(columns)),
+            TextStyle::Plain => None,
+        };
+        view::text(&explanation, Shape { is_full: options.full, top: options.top, columns })
+    };
+    output::print(&out)?;
+    Ok(Outcome::Done)
+}
+
+/// The same of samples, which know no calls.
+fn of_samples(options: &Options, stages: &Stages) -> Result<Outcome> {
+    let of_calls = [
+        (!options.caches.is_empty(), "--cache"),
+        (options.seconds.is_some(), "--seconds"),
+        (options.usage, "--usage"),
+        (options.html.is_some(), "--html"),
+    ];
+    if let Some((_, option)) = of_calls.into_iter().find(|(is_given, _)| *is_given) {
+        bail!("{option} needs recorded calls, and {} has samples", options.recording.display());
+    }
+    let rows = if options.full { usize::MAX } else { options.top.unwrap_or(SAMPLED_ROWS) };
+    let functions: Vec<String> = options.regions.iter().map(|name| spelled(name)).collect();
+    samples::explain(&options.recording, &options.symbols, (&functions, rows), options.json, stages)
+}
+
+fn print_json(document: &impl serde::Serialize) -> Result<Outcome> {
+    output::print(&(serde_json::to_string_pretty(document)? + "\n"))?;
+    Ok(Outcome::Done)
+}

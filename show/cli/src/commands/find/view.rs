@@ -1,0 +1,278 @@
+//! Findings for people: one line each with its next command, then the tables.
+
+use super::allocations::allocations_text;
+use super::contexts::contexts_text;
+use super::placements::{memory_text, pages_text, placements_text};
+use crate::terminal::figures::{grouped, more, percent};
+use lineup_find::{Finding, Findings, OwnerStalls};
+use lineup_model::sampling::ClockEvent;
+use lineup_report::figure::whole;
+use lineup_report::find::words;
+use lineup_report::text::{Align, Table, TextStyle};
+use lineup_report::visible::{one_line, shortened};
+use std::fmt::Write;
+
+/// Functions shown that the model does not explain.
+const DIFFERING: usize = 5;
+/// Shares that differ by less are not worth a line.
+const LEAST_DIFFERENCE: f64 = 0.02;
+/// A smaller number of samples gets a remark.
+const FEW_SAMPLES: u64 = 20;
+/// Characters shown of a name: those of C++ templates have hundreds. JSON and the page have all.
+const NAME: usize = 80;
+/// Members shown of a type.
+const MEMBERS: usize = 3;
+
+/// The first page: findings, and tables with at most `top` rows.
+pub(crate) fn text(findings: &Findings, top: usize, style: TextStyle) -> String {
+    let mut out = String::new();
+    head(&mut out, findings);
+    for (index, finding) in findings.findings.iter().enumerate() {
+        finding_text(&mut out, findings, finding);
+        if let Some(by_hand) = &finding.by_hand {
+            let _ = writeln!(out, "    {}", one_line(by_hand));
+        }
+        if finding.next.is_empty() {
+            continue;
+        }
+        let before = findings.findings.iter().take(index).find(|one| one.next == finding.next);
+        let _ = match before {
+            Some(before) => writeln!(out, "    → as for {}", words::subject(before)),
+            None => {
+                let first = words::before_next(finding);
+                writeln!(out, "    → {first}{}", one_line(&finding.next))
+            }
+        };
+    }
+    if findings.findings.is_empty() {
+        let _ = writeln!(out, "{}", words::nothing_found(findings));
+    }
+    placements_text(&mut out, findings);
+    if findings.below_threshold > 0 {
+        let _ =
+            writeln!(out, "{} more gain less than --least; --least 0 shows them", findings.below_threshold);
+    }
+    for one in &findings.without_finding {
+        let _ = writeln!(out, "{}", words::without_finding(one));
+    }
+    owners_text(&mut out, &findings.owners, top, style);
+    bursts_text(&mut out, findings, top, style);
+    allocations_text(&mut out, findings, top, style);
+    memory_text(&mut out, findings, top, style);
+    contexts_text(&mut out, findings, top, style);
+    functions_text(&mut out, findings, top, style);
+    pages_text(&mut out, findings, top, style);
+    for note in &findings.notes {
+        let _ = writeln!(out, "note: {}", one_line(note));
+    }
+    out
+}
+
+fn head(out: &mut String, findings: &Findings) {
+    if let Some(unjudged) = words::unjudged(findings) {
+        let _ = writeln!(out, "{unjudged}");
+    }
+    for line in findings.bursts.iter().flat_map(words::bursts) {
+        let _ = writeln!(out, "{line}");
+    }
+    let stalls = &findings.stalls;
+    let all = stalls.cycles();
+    let _ = writeln!(
+        out,
+        "{} instructions; {} cycles of modelled stalls, {} of them for data and {} for code",
+        whole(findings.instructions),
+        whole(all),
+        percent(share(stalls.data_cycles, all)),
+        percent(share(stalls.code_cycles, all)),
+    );
+    let _ = writeln!(
+        out,
+        "caches: {}; {} cycles from the second level, {} from memory",
+        findings.caches.join(" "),
+        findings.l2_cycles,
+        findings.memory_cycles
+    );
+    if let Some(pages) = words::pages(findings) {
+        let _ = writeln!(out, "{pages}");
+    }
+    let sample = &findings.sample;
+    let coverage = &findings.coverage;
+    let of_data =
+        coverage.named.map_or_else(String::new, |named| format!(", {} of those for data", percent(named)));
+    let of_all =
+        coverage.of_all.map(|named| format!("{} of modelled stalls have names{of_data}", percent(named)));
+    let named = of_all.unwrap_or_else(|| "nothing stalled".to_owned());
+    let _ = writeln!(
+        out,
+        "{named}; gains are of {} windows of the run with {} of its {} accesses",
+        whole(sample.windows),
+        whole(sample.accesses),
+        whole(sample.of_accesses)
+    );
+    if let Some(between) = findings.between_threads.filter(|between| between.waits.all() >= 1.0) {
+        let _ = writeln!(out, "{}", words::between_threads(&between));
+    }
+    out.push('\n');
+}
+
+fn share(part: u64, all: u64) -> f64 {
+    part as f64 / all.max(1) as f64
+}
+
+fn finding_text(out: &mut String, findings: &Findings, finding: &Finding) {
+    let subject = words::subject(finding);
+    let proposed = words::layout(finding.kind);
+    let doubt = words::doubt(finding);
+    let doubt = if doubt.is_empty() { doubt } else { format!("; {doubt}") };
+    let against = words::against_model(finding).map_or_else(String::new, |against| format!("; {against}"));
+    let _ = writeln!(
+        out,
+        "{subject}: {} of {}, upper bound {} with {proposed}{against}{}",
+        percent(finding.stalls),
+        words::base(finding),
+        words::saved(finding.gain),
+        doubt
+    );
+    let _ = writeln!(out, "    {}", words::evidence(&finding.evidence));
+    let others = finding
+        .trials
+        .iter()
+        .skip(1)
+        .map(|trial| format!("{} {}", words::layout(trial.kind), words::saved(trial.gain)));
+    let others: Vec<String> = others.collect();
+    if !others.is_empty() {
+        let _ = writeln!(out, "    else {}", others.join("; "));
+    }
+    if let Some((low, high)) = words::spread(finding) {
+        let _ = writeln!(
+            out,
+            "    under {} caches from {} to {}",
+            findings.configurations.len(),
+            words::saved(low),
+            words::saved(high)
+        );
+    }
+}
+
+fn owners_text(out: &mut String, owners: &[OwnerStalls], top: usize, style: TextStyle) {
+    let columns = ["stalls", "accesses", "L1 misses", "L2 misses", "used"].map(|name| (name, Align::Right));
+    let has_waits = owners.iter().any(|owner| waits(owner) >= 1.0);
+    let of_threads = has_waits.then_some(("thread waits", Align::Right));
+    let texts = [("data", Align::Left), ("members", Align::Left), ("functions", Align::Left)];
+    let mut table = Table::new(columns.into_iter().chain(of_threads).chain(texts));
+    for owner in owners.iter().take(top) {
+        let members = owner.members.iter().filter(|member| member.stall_cycles > 0.0).take(MEMBERS);
+        let members = members.map(|member| format!("{} {}", one_line(&member.path), percent(member.share)));
+        let functions = owner.functions.iter().map(|(name, _)| shortened(name, NAME));
+        let figures = [
+            percent(owner.share),
+            grouped(owner.accesses, 0),
+            grouped(owner.l1_misses, 0),
+            grouped(owner.l2_misses, 0),
+            owner.used_bytes_per_line.map_or_else(String::new, |bytes| format!("{bytes:.0} B")),
+        ];
+        let names = [
+            shortened(&owner.name, NAME),
+            members.collect::<Vec<_>>().join(", "),
+            functions.collect::<Vec<_>>().join(", "),
+        ];
+        let of_threads = has_waits.then(|| grouped(waits(owner), 0));
+        table.row(figures.into_iter().chain(of_threads).chain(names));
+    }
+    if !table.is_empty() {
+        let _ = write!(out, "\n{}", table.render(style));
+    }
+    more(out, owners.len(), top);
+}
+
+/// Shares in bursts, and how sure they are.
+fn bursts_text(out: &mut String, findings: &Findings, top: usize, style: TextStyle) {
+    let Some(bursts) = &findings.bursts else { return };
+    for (what, all) in [("data", &bursts.shares.owners), ("function", &bursts.shares.functions)] {
+        let columns = ["stalls", "95 % interval", "if hits", "if misses"].map(|name| (name, Align::Right));
+        let mut table = Table::new(columns.into_iter().chain([(what, Align::Left)]));
+        for one in all.iter().take(top) {
+            let interval = one.low.zip(one.high);
+            table.row([
+                percent(one.share),
+                interval
+                    .map_or_else(String::new, |(low, high)| format!("{} to {}", percent(low), percent(high))),
+                percent(one.if_hits),
+                percent(one.if_misses),
+                shortened(&one.name, NAME),
+            ]);
+        }
+        let _ = write!(out, "\n{}", table.render(style));
+        more(out, all.len(), top);
+    }
+}
+
+/// Waits of threads for its lines.
+fn waits(owner: &OwnerStalls) -> f64 {
+    owner.thread_waits.map_or(0.0, |waits| waits.all())
+}
+
+fn functions_text(out: &mut String, findings: &Findings, top: usize, style: TextStyle) {
+    let has_clock = findings.clock_samples.is_some();
+    let columns = ["stalls", "for data", "for code", "used", "code lines", "instructions"];
+    let columns = columns.map(|name| (name, Align::Right));
+    let of_time = ["of cycles", "of time"].map(|name| (name, Align::Right));
+    let of_time = of_time.into_iter().filter(|_| has_clock);
+    let mut table = Table::new(
+        columns.into_iter().chain(of_time).chain([("function", Align::Left), ("file", Align::Left)]),
+    );
+    let all = findings.stalls.cycles();
+    let stalling = findings.functions.iter().filter(|function| function.stalls.cycles() > 0);
+    for function in stalling.clone().take(top) {
+        let figures = [
+            percent(function.share),
+            percent(share(function.stalls.data_cycles, all)),
+            percent(share(function.stalls.code_cycles, all)),
+            function.used_bytes_per_line.map_or_else(String::new, |bytes| format!("{bytes:.0} B")),
+            whole(function.code_lines),
+            whole(function.instructions),
+        ];
+        let clock = function.clock.map(|clock| [percent(function.of_cycles), percent(clock.share)]);
+        let names = [&function.name, &function.image].map(|name| shortened(name, NAME));
+        table.row(figures.into_iter().chain(clock.into_iter().flatten()).chain(names));
+    }
+    if !table.is_empty() {
+        let _ = write!(out, "\n{}", table.render(style));
+    }
+    more(out, stalling.count(), top);
+    clock_text(out, findings);
+}
+
+/// The functions on which the model and the clock disagree.
+fn clock_text(out: &mut String, findings: &Findings) {
+    let Some(samples) = findings.clock_samples else { return };
+    let differing = findings.functions.iter().filter_map(|function| {
+        let clock = function.clock.filter(|clock| !clock.is_explained)?;
+        let distance = (function.of_cycles - clock.share).abs();
+        (distance >= LEAST_DIFFERENCE).then_some((distance, function, clock))
+    });
+    let mut differing: Vec<_> = differing.collect();
+    differing.sort_by(|(one, ..), (other, ..)| other.total_cmp(one));
+    let _ = writeln!(
+        out,
+        "\nclock: {} samples{} at its own speed; the model, with a cycle for each instruction, explains {}",
+        whole(samples),
+        if findings.clock_event == Some(ClockEvent::Cycles) { " of the processor's cycles" } else { "" },
+        match differing.is_empty() {
+            _ if samples < FEW_SAMPLES => "what so few can say",
+            true => "all that takes time",
+            false => "all but these:",
+        }
+    );
+    for (_, function, clock) in differing.iter().take(DIFFERING) {
+        let _ = writeln!(
+            out,
+            "    {}: {} of cycles, {} of time [{}, {}]",
+            one_line(&function.name),
+            percent(function.of_cycles),
+            percent(clock.share),
+            percent(clock.low),
+            percent(clock.high)
+        );
+    }
+}

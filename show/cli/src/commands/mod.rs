@@ -1,0 +1,34 @@
+//! One module for each command; none uses another.
+
+pub(crate) mod advise;
+pub(crate) mod bisect;
+pub(crate) mod code;
+pub(crate) mod compare;
+pub(crate) mod completions;
+pub(crate) mod derive;
+pub(crate) mod doctor;
+pub(crate) mod effects;
+pub(crate) mod explain;
+pub(crate) mod find;
+pub(crate) mod fleet;
+pub(crate) mod import;
+pub(crate) mod imv;
+pub(crate) mod kernel;
+pub(crate) mod launch;
+pub(crate) mod layout;
+pub(crate) mod link_again;
+pub(crate) mod load;
+pub(crate) mod lsp;
+pub(crate) mod mcp;
+pub(crate) mod measure;
+pub(crate) mod moved;
+pub(crate) mod record;
+pub(crate) mod replay;
+pub(crate) mod review;
+pub(crate) mod sched;
+pub(crate) mod shuffle;
+pub(crate) mod study;
+pub(crate) mod sweep;
+pub(crate) mod threads;
+pub(crate) mod time;
+pub(crate) mod trace;

@@ -1,0 +1,10 @@
+//! `lineup record`: calls of chosen functions, or the whole program, as a recording.
+
+mod args;
+mod perf;
+mod report;
+mod run;
+pub(super) mod view;
+
+pub(crate) use args::Options;
+pub(crate) use run::run;

@@ -1,0 +1,18 @@
+//! Prefetches that were tried.
+
+use lineup_study::source::scratch::{Scratch, Tree};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// A program with prefetches that gain.
+pub(crate) struct Prefetched {
+    pub(crate) tree: Tree,
+    /// The changed texts, whole, by path.
+    pub(crate) edited: BTreeMap<String, String>,
+    /// The patch among the results.
+    pub(crate) patch: PathBuf,
+    /// The patch's message, its first line the subject.
+    pub(crate) message: String,
+    /// The copies that hold the program.
+    pub(crate) scratch: Scratch,
+}

@@ -1,0 +1,308 @@
+//! The lever of prefetches: loops of functions that stall, each tried with the next object's line asked for ahead.
+//!
+//! A prefetch changes no result. Rounds of paired runs choose one place and distance, and new runs confirm it, on the
+//! second input as well; effects are compared once more.
+
+use super::candidates::{Candidate, Candidates, candidates};
+use super::prefetched::Prefetched;
+use super::stalling::Stalling;
+use crate::commands::study::confirm::{Confirmation, EQUAL, SEED, change_of, is_less};
+use crate::commands::study::plan::Plan;
+use crate::commands::study::result_files::PATCH;
+use crate::commands::study::{args, found_regions, patch_command, result_files};
+use crate::terminal::figures::percent;
+use crate::terminal::progress::Stages;
+use crate::terminal::typed_command;
+use anyhow::{Context, Result};
+use lineup_advise::meaning::Meaning;
+use lineup_advise::patch::unified_diff;
+use lineup_advise::prefetch::Prefetches;
+use lineup_advise::proposal::Advice;
+use lineup_advise::sources::Sources;
+use lineup_advise::usage::Usage;
+use lineup_model::abi::Abi;
+use lineup_model::types::Types;
+use lineup_prove::compare::ComparePlan;
+use lineup_prove::elimination::{Elimination, EliminationPlan, Fate};
+use lineup_prove::metric::ELAPSED;
+use lineup_prove::run::Variant;
+use lineup_report::placement::{Action, ConfirmedInput};
+use lineup_report::study::{LeverReport, PREFETCH};
+use lineup_study::interrupt::Interrupts;
+use lineup_study::progress::Progress;
+use lineup_study::run::Run;
+use lineup_study::source::chases::chases;
+use lineup_study::source::judge::BuildJudge;
+use lineup_study::source::meaning::{self, Reading, Units};
+use lineup_study::source::scratch::{Role, Scratch, Tree};
+use lineup_study::source::texts;
+use std::path::Path;
+
+/// The setting of the lever.
+pub(crate) struct Prefetching<'p> {
+    pub(crate) options: &'p args::Options,
+    pub(crate) plan: &'p Plan,
+    /// The folder of the lever's results.
+    pub(crate) out: &'p Path,
+    pub(crate) interrupts: &'p Interrupts,
+    pub(crate) stages: &'p Stages,
+}
+
+/// A candidate that was built.
+struct Built {
+    candidate: Candidate,
+    advice: Advice,
+    tree: Tree,
+}
+
+impl Prefetching<'_> {
+    /// Tries prefetches. `known` is where the run stalls, where that was found before.
+    pub(crate) fn study(&self, known: Option<Stalling>) -> Result<(LeverReport, Option<Prefetched>)> {
+        let units = self.options.advice.units();
+        if units == Units::Unread {
+            return Ok((without("not tried: --no-clang leaves the loops unread"), None));
+        }
+        let plan = self.plan;
+        self.stages.stage("building the program whose loops are read");
+        let scratch = Scratch::new(&plan.source, &plan.build, &plan.out, self.interrupts)?;
+        let mut unchanged = scratch.copy(Role::Before)?;
+        let program = plan.program.as_ref().unwrap_or(&plan.started);
+        let reading = meaning::build_and_read(&scratch, &mut unchanged, &units, Some(program))?;
+        let stalling = match known {
+            Some(known) => known,
+            None => self.stalling(&unchanged)?,
+        };
+        let functions = stalling.functions();
+        if functions.is_empty() {
+            return Ok((without("not tried: no function stalls for 1 % of the modelled stalls"), None));
+        }
+        self.stages.stage("reading the loops of functions that stall");
+        let found = match chases(&reading, &unchanged.path, &functions) {
+            Ok(found) => found,
+            Err(why) => return Ok((without(format!("not tried: {why}")), None)),
+        };
+        let meaning = Meaning { chases: found, ..reading.meaning() };
+        let sources = texts::read(scratch.source(), scratch.leave_out())?;
+        let sources = reading.in_their_languages(&sources);
+        let Candidates { list, refused } = candidates(&meaning, &stalling);
+        if list.is_empty() {
+            let result = match refused.len() {
+                0 => "not tried: no loop of a function that stalls follows pointers or indexes by values in memory".into(),
+                loops => format!("not tried: none of {loops} loops that stall can be prefetched"),
+            };
+            return Ok((LeverReport { details: refused, ..without(result) }, None));
+        }
+        let build =
+            ReadBuild { scratch: &scratch, reading: &reading, unchanged: &unchanged, meaning: &meaning };
+        let (built, mut details) = self.build(&build, &sources, list)?;
+        details.extend(refused);
+        let (report, chosen) = self.compare(&unchanged, &built)?;
+        scratch.check_untouched()?;
+        let report = LeverReport { details: [report.details, details].concat(), ..report };
+        let Some(chosen) = chosen.and_then(|at| built.into_iter().nth(at)) else { return Ok((report, None)) };
+        let edited = chosen.advice.edited.clone();
+        let diff = unified_diff(&sources, &edited);
+        let message = message(&report, &chosen);
+        result_files::put(self.out, PATCH, &(message.clone() + &diff))?;
+        let patch = self.out.join(PATCH);
+        let apply = Action {
+            purpose: "apply the patch of prefetches".into(),
+            text: typed_command::line(patch_command::apply(&plan.source, &patch)),
+        };
+        let report = LeverReport { actions: vec![apply], ..report };
+        Ok((report, Some(Prefetched { tree: chosen.tree, edited, patch, message, scratch })))
+    }
+
+    /// Where a run of the unchanged program stalls.
+    fn stalling(&self, unchanged: &Tree) -> Result<Stalling> {
+        let named = self.plan.program.as_ref().map(|program| unchanged.path.join(program));
+        let run = (self.plan.run(unchanged)?, named.as_deref());
+        let recorder = (self.plan.engine, &self.plan.caches[..]);
+        let findings = found_regions::whole_run(run, recorder, self.stages, self.interrupts)?;
+        Ok(Stalling::of(&findings))
+    }
+
+    /// Builds each candidate in a copy of its own; returns those that were built, and sentences on the others.
+    fn build(
+        &self,
+        read: &ReadBuild<'_>,
+        sources: &Sources,
+        list: Vec<Candidate>,
+    ) -> Result<(Vec<Built>, Vec<String>)> {
+        let (mut built, mut failed) = (Vec::new(), Vec::new());
+        let program = self.plan.program.as_ref().unwrap_or(&self.plan.started);
+        let total = list.len();
+        for (place, candidate) in list.into_iter().enumerate() {
+            self.stages.stage(&format!("building program {} of {total} with prefetches", place + 1));
+            let judge = BuildJudge::new(
+                read.scratch,
+                program,
+                &read.unchanged.path,
+                &read.reading.calls,
+                self.interrupts,
+            )?;
+            let mut judge = judge.in_copy(Role::Optimised(place));
+            let options = lineup_advise::options::Options {
+                meaning: read.meaning.clone(),
+                prefetches: candidate.wanted.clone(),
+                ..self.plan.advice.clone()
+            };
+            let (usage, types) = (Usage::empty(Abi::X86_64), Types::default());
+            let task = lineup_advise::kind::Task {
+                usage: &usage,
+                types: &types,
+                sources,
+                options: &options,
+                judge: &mut judge,
+            };
+            let advice = lineup_advise::advise_with(&[&Prefetches], task)?;
+            self.interrupts.check()?;
+            if advice.prefetches.is_empty() {
+                let why = advice
+                    .refusals
+                    .last()
+                    .map(|refusal| refusal.constraints.first().map(ToString::to_string));
+                failed.push(format!("{}: not built: {}", candidate.words, why.flatten().unwrap_or_default()));
+                continue;
+            }
+            let tree = judge.take_built(&advice.edited)?;
+            built.push(Built { candidate, advice, tree });
+        }
+        Ok((built, failed))
+    }
+
+    /// Chooses one candidate and confirms it; returns its place where it gains.
+    fn compare(&self, unchanged: &Tree, built: &[Built]) -> Result<(LeverReport, Option<usize>)> {
+        if built.is_empty() {
+            return Ok((without("not tried: no program with prefetches was built"), None));
+        }
+        let confirmation =
+            Confirmation { options: self.options, interrupts: self.interrupts, stages: self.stages };
+        let run = self.plan.run(unchanged)?;
+        let mut runs = vec![run.clone()];
+        for one in built {
+            runs.push(self.plan.run(&one.tree)?);
+        }
+        let compare = ComparePlan { margin: self.options.margin.0, seed: SEED, ..ComparePlan::default() };
+        let max_time_ns = self.options.max_time.saturating_mul(1_000_000_000);
+        let plan = EliminationPlan { candidates: built.len(), compare, max_time_ns };
+        let among = format!("with {} prefetches", built.len());
+        let mut result = confirmation.eliminated(runs.clone(), &plan, &among)?;
+        if let Some(error) = result.cut_short.take() {
+            return Err(anyhow::Error::from_boxed(error)).context("the rounds that choose a prefetch");
+        }
+        let details =
+            (1..).map(Variant).zip(built).map(|(at, one)| tried(at, &one.candidate, &result)).collect();
+        let Some(last) = result.last() else {
+            let report = without("every program with prefetches printed something else");
+            return Ok((LeverReport { details, ..report }, None));
+        };
+        let at = last.0 - 1;
+        let words = built[at].candidate.words.clone();
+        self.stages.stage(&format!("confirming {words} in new runs"));
+        let pair = [run, runs.swap_remove(last.0)];
+        let report = self.confirm(&confirmation, &pair, &words, result.unrepeatable.is_some())?;
+        let is_gain = report.is_gain;
+        Ok((LeverReport { details, ..report }, is_gain.then_some(at)))
+    }
+
+    fn confirm(
+        &self,
+        confirmation: &Confirmation<'_>,
+        pair: &[Run; 2],
+        words: &str,
+        is_unrepeatable: bool,
+    ) -> Result<LeverReport> {
+        let mut inputs: Vec<ConfirmedInput> = Vec::new();
+        let seconds = pair.iter().map(|run| self.options.code.second_run(run, self.interrupts));
+        let seconds: Option<Vec<Run>> = seconds.collect::<Result<_>>()?;
+        for (runs, is_second) in
+            std::iter::once((pair.to_vec(), false)).chain(seconds.map(|runs| (runs, true)))
+        {
+            let (confirmed, cut_short) = confirmation.on_input(runs, (is_second, is_unrepeatable))?;
+            if let Some(error) = cut_short {
+                return Err(anyhow::Error::from_boxed(error)).context("the runs that confirm a prefetch");
+            }
+            inputs.extend(confirmed);
+        }
+        let effects = confirmation.effects([&pair[0], &pair[1]])?;
+        Ok(report(words, &inputs, &effects, self.options.margin.0))
+    }
+}
+
+/// The build whose loops were read.
+struct ReadBuild<'r> {
+    scratch: &'r Scratch,
+    reading: &'r Reading,
+    unchanged: &'r Tree,
+    meaning: &'r Meaning,
+}
+
+fn without(why: impl Into<String>) -> LeverReport {
+    LeverReport::without_time(PREFETCH, why)
+}
+
+/// A candidate's end in the rounds, in a sentence.
+fn tried(at: Variant, candidate: &Candidate, result: &Elimination) -> String {
+    let round = result.last_round(at);
+    let change = round.and_then(|round| round.contrast(at, ELAPSED)).and_then(change_of);
+    let time = change.map_or_else(|| "not timed".to_owned(), |change| change.in_words());
+    let end = match &result.fates[at.0 - 1] {
+        Fate::Differs(how) => format!("dropped, since {how}"),
+        Fate::Dropped => "dropped, since others were faster".to_owned(),
+        Fate::Last => "chosen".to_owned(),
+        Fate::Undecided => "undecided".to_owned(),
+    };
+    format!("{}: {time} in the rounds, {end}", candidate.words)
+}
+
+/// The result, from the chosen candidate's figures on each input.
+fn report(words: &str, inputs: &[ConfirmedInput], effects: &str, margin: f64) -> LeverReport {
+    let Some(first) = inputs.first() else { return without("no comparison of a prefetch was made") };
+    let figures: Vec<String> = inputs
+        .iter()
+        .map(|input| {
+            let on = if input.is_second { "on the second input " } else { "" };
+            format!("{on}{} in {} blocks", input.elapsed.in_words(), input.blocks)
+        })
+        .collect();
+    let figures = figures.join(", ");
+    let one_input = match inputs.len() {
+        1 => "; --test-arguments names a second input, which was not tried",
+        _ => "",
+    };
+    let difference = inputs.iter().find_map(|input| input.difference.clone());
+    let is_gain = inputs.iter().all(|input| is_less(input, margin))
+        && difference.is_none()
+        && effects.starts_with(EQUAL);
+    let result = match (difference, is_gain) {
+        (Some(difference), _) => format!("{words} changes what the program prints: {difference}"),
+        (None, true) => format!("less time with {words}: {figures}; effects {effects}{one_input}"),
+        (None, false) => {
+            let least = first
+                .smallest_detectable
+                .map(|least| format!("; a change of {} would have shown", percent(least)));
+            format!("not confirmed: {words}: {figures}; effects {effects}{}", least.unwrap_or_default())
+        }
+    };
+    LeverReport { elapsed: Some(first.elapsed.clone()), is_gain, ..without(result) }
+}
+
+/// The message at the head of the patch, its first line the subject.
+fn message(report: &LeverReport, chosen: &Built) -> String {
+    let places = chosen.advice.prefetches.iter().flat_map(|one| &one.places);
+    let places: Vec<String> =
+        places.map(|place| format!("- {}: {}\n", place.in_words(), place.statement)).collect();
+    let subject = match places.len() {
+        1 => "prefetch the next object in a loop".to_owned(),
+        several => format!("prefetch the next objects in {several} loops"),
+    };
+    format!("{subject}\n\n{}\nEvidence: {}.\n\n", places.concat(), report.result)
+}
+
+/// Writes the lever's results as a text.
+pub(crate) fn write_details(out: &Path, report: &LeverReport) -> Result<()> {
+    let lines: Vec<String> =
+        std::iter::once(&report.result).chain(&report.details).map(|line| format!("{line}\n")).collect();
+    result_files::put(out, "prefetch.txt", &lines.concat())
+}

@@ -1,0 +1,8 @@
+//! Types of a file: opening it, finding types by name, changed types, guards.
+
+pub(crate) mod changed;
+pub(crate) mod guard;
+pub(crate) mod index;
+pub(crate) mod opening;
+pub(crate) mod select;
+pub(crate) mod subject;
