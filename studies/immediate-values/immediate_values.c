@@ -1,10 +1,10 @@
 /*
  * The tables of the immediate values document, on this machine. Prints lines "NAME VALUE ERROR" in cycles: median and
- * standard deviation over RUNS runs (10, as the document has them), ready for `lineup derive`. A run's figure is the
+ * standard deviation over RUNS runs (10, as the document has them), ready for `lineup measure --derive`. A run's figure is the
  * median of its calls: on a shared machine a mean is mostly the scheduler's.
  *
  *     ./immediate_values [RUNS]    every table
- *     lineup derive '2*(memory-hit)/path' memory=... hit=... path=...
+ *     lineup measure --derive '2*(memory-hit)/path' memory=... hit=... path=...
  */
 #include <lineup/imv.h>
 #include <math.h>

@@ -1,4 +1,4 @@
-//! Reads `lineup import --json`: a summary of perf's samples.
+//! Reads `lineup explain --json`: a summary of perf's samples.
 
 use super::{About, Filling};
 use crate::json::Json;

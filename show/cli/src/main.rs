@@ -14,9 +14,8 @@ mod whole_program;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use commands::{
-    advise, bisect, code, compare, completions, derive, doctor, effects, explain, find, fleet, import, imv,
-    kernel, launch, layout, link_again, load, lsp, mcp, measure, moved, record, replay, review, sched,
-    shuffle, study, sweep, threads, time, trace,
+    advise, bisect, compare, completions, doctor, effects, explain, find, fleet, imv, kernel, launch, layout,
+    link_again, load, lsp, mcp, measure, moved, record, review, sched, shuffle, study, threads, time, trace,
 };
 use lineup_study::source::relink;
 use lineup_study::{guardian, keeper};
@@ -51,22 +50,13 @@ enum Command {
     Threads(threads::Options),
     /// Finds the types, members and functions of a program that stall most, with an upper bound of each gain
     Find(find::Options),
-    /// Summarises a perf.data file: functions, types, members, where their data came from
-    Import(import::Options),
-    /// Shows the lines and pages of code that a whole program executed, and writes profiles for optimisers and linkers
-    Code(code::Options),
     /// Records calls of functions, natively or under the emulator, or counts over the whole program
     Record(record::Options),
-    /// Counts a run that was recorded with --log, in any caches
-    Replay(replay::Options),
     /// Times calls of functions in a program that runs at its own speed
     Time(time::Options),
     /// Lists the effects of a program's processes: output, files, arguments of system calls, signals, exit
     Effects(effects::Options),
-    /// Record a kernel under one cache after another
-    Sweep(sweep::Options),
     Compare(compare::Compare),
-    Derive(derive::Derive),
     Sched(sched::Sched),
     Load(load::Load),
     Bisect(bisect::Bisect),
@@ -85,8 +75,6 @@ enum Command {
     Kernel(kernel::Options),
     /// Lists the features that work on this machine, and the software that the rest needs
     Doctor(doctor::Options),
-    #[command(hide = true)]
-    View(moved::Moved),
     /// Prints a script with which a shell completes commands and options
     Completions(completions::Completions),
     /// Writes a page for `man` of each command
@@ -95,7 +83,11 @@ enum Command {
 
 fn main() -> ExitCode {
     let command = || help_groups::grouped(examples::with_examples(Cli::command()));
-    let matches = command().try_get_matches().unwrap_or_else(|error| errors::refuse(&error));
+    let (words, hint) = moved::now(std::env::args_os().collect());
+    if let Some(hint) = hint {
+        eprintln!("{hint}");
+    }
+    let matches = command().try_get_matches_from(words).unwrap_or_else(|error| errors::refuse(&error));
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| errors::refuse(&error));
     let result: anyhow::Result<Outcome> = match cli.command {
         Command::Launch(launch) => launch::run(launch),
@@ -107,15 +99,10 @@ fn main() -> ExitCode {
         Command::Explain(options) => explain::run(&options),
         Command::Threads(options) => threads::run(&options),
         Command::Find(options) => find::run(&options),
-        Command::Import(options) => import::run(&options),
-        Command::Code(options) => code::run(&options),
         Command::Record(options) => record::run(options),
-        Command::Replay(options) => replay::run(&options),
         Command::Time(options) => time::run(&options),
         Command::Effects(options) => effects::run(&options),
-        Command::Sweep(options) => sweep::run(&options),
         Command::Compare(compare) => compare::run(compare),
-        Command::Derive(arguments) => derive::run(arguments),
         Command::Sched(sched) => sched::run(sched),
         Command::Load(load) => load::run(load),
         Command::Bisect(bisect) => bisect::run(bisect),
@@ -130,9 +117,6 @@ fn main() -> ExitCode {
         Command::Imv(options) => imv::run(&options),
         Command::Kernel(options) => kernel::run(&options),
         Command::Doctor(options) => doctor::run(&options),
-        Command::View(_) => {
-            moved::run("view", "`lineup explain --html PAGE calls.rec` writes the page of a recording")
-        }
         Command::Completions(options) => completions::completions(&options, command()),
         Command::Manual(options) => completions::manual(&options, command()),
     };

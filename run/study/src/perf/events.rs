@@ -72,7 +72,7 @@ pub(super) fn memory(devices: &Path, least_cycles: u32) -> Result<Vec<MemoryEven
             some(ibs(devices).into_iter().collect(), "the kernel's description of ibs_op is not understood")
         }
         Some(MemorySampling::Spe) => Err(
-            "Arm's SPE writes a trace, which is not taken here; `perf mem record` takes one, and `lineup import` reads it"
+            "Arm's SPE writes a trace, which is not taken here; `perf mem record` takes one, and `lineup explain` reads it"
                 .to_owned(),
         ),
         None => Err(format!(

@@ -1,5 +1,5 @@
 //! The study `immediate-values`: it builds, its sites are patched, and it prints every row of the tables in the form
-//! that its README and `lineup derive` rely on.
+//! that its README and `lineup measure --derive` rely on.
 
 use std::path::Path;
 use std::process::{Command, Output};

@@ -18,7 +18,9 @@ pub(crate) fn refuse_others(surveyed: &Surveyed, file: &Path) -> Result<()> {
             bail!("{name} is of a whole system: `lineup trace report --html PAGE {name}` writes its page")
         }
         Mode::WholeProgram => {
-            bail!("{name} holds counts of a whole program: `lineup code --html PAGE {name}` writes its page")
+            bail!(
+                "{name} holds counts of a whole program: `lineup explain --code --html PAGE {name}` writes its page"
+            )
         }
     }
 }

@@ -13,26 +13,12 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("threads", "lineup threads calls.rec\n  Lines that threads take from each other without need"),
     ("find", "lineup find -- ./program\n  Types, members and functions that stall most"),
     (
-        "import",
-        "lineup import perf.data\n  A summary of the samples: functions, types, members, and the sources of their data",
-    ),
-    ("code", "lineup code run.rec\n  Lines and pages of code that a whole run executed"),
-    (
         "record",
         "lineup record --region parse --calls 1000 --out calls.rec -- ./program\n  A thousand calls of parse, spread over the run",
     ),
-    ("replay", "lineup replay run.log --cache l1d=32K,8,64\n  Counts a logged run in another cache"),
     ("time", "lineup time --region parse --pid 4711 --max-seconds 10\n  Times of calls in a running process"),
     ("effects", "lineup effects -- ./program\n  Files, output and system calls of a run"),
-    (
-        "sweep",
-        "lineup sweep --kernel vmlinuz --region hrtimer_interrupt --vary l2=off,256K,1M\n  Misses of each call under three second-level caches",
-    ),
     ("compare", "lineup compare ./before ./after\n  Says of every quantity whether it changed, within 1 %"),
-    (
-        "derive",
-        "lineup derive '2*(mem-hit)/path' mem=644.09±11.39 hit=88.16±1.35 path=16535.11±1677.71\n  The value with its error",
-    ),
     (
         "sched",
         "lineup sched --cpus 4 --group web:shares=2,tasks=50,busy=~100ms,sleep=~100ms --seeds 20\n  Fairness of their \

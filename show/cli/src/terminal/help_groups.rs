@@ -18,12 +18,10 @@ const GROUPS: &[(&str, &[(&str, &str)])] = &[
         "Look closer",
         &[
             ("record", "Records calls of functions, or counts over a whole run"),
-            ("explain", "Names the bytes that recorded calls touched"),
+            ("explain", "Names the bytes and code that a recording or perf.data touched"),
             ("time", "Times calls of functions while the program runs at its own speed"),
             ("threads", "Shows the cache lines and locks that threads contend for"),
             ("kernel", "Reads a kernel image and boots it under emulation"),
-            ("code", "Shows the lines and pages of code that a run executed"),
-            ("import", "Summarises a perf.data file"),
         ],
     ),
     (
@@ -34,7 +32,6 @@ const GROUPS: &[(&str, &[(&str, &str)])] = &[
             ("bisect", "Finds the commit that changed the cost of a program"),
             ("load", "Puts background load on the machine"),
             ("effects", "Lists output, files and system calls that leave a program"),
-            ("derive", "Computes a quantity and its error from uncertain ones"),
         ],
     ),
     (
@@ -53,8 +50,6 @@ const GROUPS: &[(&str, &[(&str, &str)])] = &[
         &[
             ("trace", "Reports the traces of the runtime library"),
             ("imv", "Shows and changes immediate values of a running program"),
-            ("replay", "Counts a logged run in other caches"),
-            ("sweep", "Records a kernel under one cache after another"),
             ("sched", "Simulates group-fair scheduling"),
             ("completions", "Prints the completions of a shell"),
             ("manual", "Writes manual pages"),

@@ -48,7 +48,7 @@ fn a_recordings_page_has_its_types_and_says_that_nothing_is_proven() {
 fn of_other_recordings_the_command_that_writes_their_page_is_named() {
     let place = Place::new(PROGRAM, &[]);
     for (mode, command) in
-        [(Mode::System, "lineup trace report --html"), (Mode::WholeProgram, "lineup code --html")]
+        [(Mode::System, "lineup trace report --html"), (Mode::WholeProgram, "lineup explain --code --html")]
     {
         std::fs::write(place.source().join("other.rec"), whole_system::recording(mode, 1)).expect("a file");
         let refused = run(&place, &["explain", "--html", "page.html", "other.rec"]);
@@ -56,12 +56,4 @@ fn of_other_recordings_the_command_that_writes_their_page_is_named() {
         assert!(said(&refused).contains(command), "{}", said(&refused));
         assert!(!place.source().join("page.html").exists());
     }
-}
-
-#[test]
-fn the_command_of_the_version_before_names_this_one() {
-    let place = Place::new(PROGRAM, &[]);
-    let refused = run(&place, &["view", "--page", "calls.rec"]);
-    assert_eq!(refused.status.code(), Some(2));
-    assert!(said(&refused).contains("lineup explain --html"), "{}", said(&refused));
 }

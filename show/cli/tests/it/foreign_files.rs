@@ -23,8 +23,8 @@ const COMMANDS: [&[&str]; 12] = [
     &["trace", "explain", "%"],
     &["sched", "--scenario", "%"],
     &["compare", "--from-table", "%"],
-    &["derive", "x", "--from", "%"],
-    &["derive", "x", "x=@%"],
+    &["measure", "--derive", "x", "--from", "%"],
+    &["measure", "--derive", "x", "x=@%"],
 ];
 
 /// Runs `lineup` with little memory, and kills it when it hangs.

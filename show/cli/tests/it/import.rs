@@ -1,4 +1,4 @@
-//! `lineup import`: samples that were planted in a perf.data are counted with exactly their functions and members, and
+//! `lineup explain`: samples that were planted in a perf.data are counted with exactly their functions and members, and
 //! files that perf itself wrote are read.
 
 use crate::planted::{
@@ -119,7 +119,7 @@ fn a_trace_of_which_nothing_can_be_read_is_refused_in_words() {
     writer.trace_info(8).unwrap();
     writer.chunk(BufferOf::Cpu(0), 0, &[0xff; 512]).unwrap();
     writer.finish().unwrap();
-    let done = lineup(folder.path(), &["import", "perf.data"]);
+    let done = lineup(folder.path(), &["explain", "perf.data"]);
     let said = String::from_utf8(done.stderr).unwrap();
     assert!(!done.status.success() && said.contains("hold no record that can be read"), "{said}");
 }
@@ -164,9 +164,9 @@ fn shares_of_latency_lines_between_cpus_and_the_next_command_are_told() {
 fn the_text_tells_the_same() {
     let program = Program::build();
     write_planted(&program, "perf.data");
-    let done = lineup(program.path(), &["import", "perf.data", "--out", "report.txt"]);
-    assert!(done.status.success() && done.stdout.is_empty());
-    let text = std::fs::read_to_string(program.path().join("report.txt")).unwrap();
+    let done = lineup(program.path(), &["explain", "perf.data"]);
+    assert!(done.status.success());
+    let text = String::from_utf8_lossy(&done.stdout);
     for part in ["286 samples", "device", "range.last", "load, L3, changed by another CPU", "0x7f0000002040"]
     {
         assert!(text.contains(part), "no {part} in\n{text}");
@@ -227,7 +227,7 @@ fn functions_of_a_kernel_are_named_by_the_symbols_in_perfs_cache() {
     // A list by another boot, which had the kernel elsewhere.
     std::fs::write(cache.join("kallsyms"), "ffff0000 T _text\nffff0040 T schedule\nffff0080 t tick\n")
         .unwrap();
-    let done = lineup(folder, &["import", "--json", "perf.data"]);
+    let done = lineup(folder, &["explain", "--json", "perf.data"]);
     let found: Value = serde_json::from_slice(&done.stdout).expect("JSON");
     let functions: Vec<_> = array(&found, "functions")
         .iter()
@@ -264,10 +264,10 @@ fn a_models_shares_are_held_against_those_of_samples() {
         .collect();
     let (yes, no) = (&Value::Bool(true), &Value::Bool(false));
     assert_eq!(told, [("read_hits", Some(0.7), yes), ("look_up", Some(0.3), no), ("read_id", Some(0.0), no)]);
-    let shown = lineup(program.path(), &["import", "--find", "find.json", "perf.data"]);
+    let shown = lineup(program.path(), &["explain", "--find", "find.json", "perf.data"]);
     let shown = String::from_utf8(shown.stdout).unwrap();
     assert_eq!(shown.matches("does not explain it").count(), 2, "{shown}");
-    let refused = lineup(program.path(), &["import", "--find", "program.c", "perf.data"]);
+    let refused = lineup(program.path(), &["explain", "--find", "program.c", "perf.data"]);
     assert_eq!(refused.status.code(), Some(2));
 }
 
@@ -275,13 +275,13 @@ fn a_models_shares_are_held_against_those_of_samples() {
 fn what_is_no_file_of_samples_is_refused_with_its_name() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("other"), "nothing of the kind").unwrap();
-    let done = lineup(folder.path(), &["import", "other"]);
+    let done = lineup(folder.path(), &["explain", "other"]);
     assert_eq!(done.status.code(), Some(2));
     let said = String::from_utf8(done.stderr).unwrap();
     assert!(said.contains("other") && said.contains("this is text, no perf.data"), "{said}");
 }
 
-/// The output of `lineup import` for clock samples that perf takes, with chains of calls, of a program built from this
+/// The output of `lineup explain` for clock samples that perf takes, with chains of calls, of a program built from this
 /// source.
 fn taken_by_perf(folder: &Path, program: &str, source: &str, flags: &[&str]) -> Value {
     let file = format!("{program}.c");
@@ -289,7 +289,7 @@ fn taken_by_perf(folder: &Path, program: &str, source: &str, flags: &[&str]) -> 
     output("gcc", &[flags, &["-o", program, &file]].concat(), folder);
     let program = format!("./{program}");
     output("perf", &["record", "-q", "-e", "cpu-clock", "-g", "-o", "perf.data", &program], folder);
-    let found = lineup(folder, &["import", "--json", "perf.data"]);
+    let found = lineup(folder, &["explain", "--json", "perf.data"]);
     serde_json::from_slice(&found.stdout).expect("JSON")
 }
 
@@ -362,7 +362,7 @@ fn shares_of_functions_with_what_they_call_are_those_of_perf() {
         assert!(is_near(one.0, other.0) && is_near(one.1, other.1), "{name}: {one:?} {other:?}");
     }
     assert!(ours["main"].0 > 80.0 && ours["down"].0 > ours["both"].0 - ours["down"].0, "{ours:?}");
-    let printed = lineup(folder, &["import", "perf.data"]);
+    let printed = lineup(folder, &["explain", "perf.data"]);
     assert!(String::from_utf8_lossy(&printed.stdout).contains("Functions with their callees"));
 }
 

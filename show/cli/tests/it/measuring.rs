@@ -160,8 +160,8 @@ fn mistakes_exit_with_2_and_say_what_to_do() {
         (&["compare", "true", "sh -c 'x"], "missing closing quote"),
         (&["compare", "--primary", "cost", "-n", "2", "true", "true"], "cost was not observed"),
         (&["compare", "--under", "rm -rf /", "true", "true"], "write 'load'"),
-        (&["derive", "a+", "a=1"], "something is missing"),
-        (&["derive", "a+b", "a=1"], "b has no value"),
+        (&["measure", "--derive", "a+", "a=1"], "something is missing"),
+        (&["measure", "--derive", "a+b", "a=1"], "b has no value"),
         (&["load"], "nothing to do"),
         (&["load", "--group", "1:1", "--time", "1ms"], "must be from 2"),
         (&["measure", "-o", "/no/such/place", "-r", "1", "--", "true"], "writing /no/such/place"),
@@ -180,9 +180,11 @@ fn derive_works_on_measured_and_typed_values() {
     let file = directory.path().join("measured.json");
     let path = file.to_str().expect("a path");
     assert!(lineup(&["measure", "-r", "4", "--json", "-o", path, "--", "true"]).status.success());
-    let result = json(&lineup(&["derive", "--json", "--from", path, "`page-faults`*2 + x", "x=1+-0.5"]));
+    let result =
+        json(&lineup(&["measure", "--derive", "`page-faults`*2 + x", "--json", "--from", path, "x=1+-0.5"]));
     assert_eq!(result["schema"], "lineup.derive/1");
     assert!(result["value"].as_f64() > Some(20.0));
+    // The name of the previous version, with a hint.
     let text = lineup(&[
         "derive",
         "2*(mem-hit)/path",
@@ -191,6 +193,7 @@ fn derive_works_on_measured_and_typed_values() {
         "path=16535.11±1677.71",
     ]);
     assert!(String::from_utf8_lossy(&text.stdout).contains("= 0.0672 ± 0.0070"));
+    assert!(String::from_utf8_lossy(&text.stderr).contains("is `lineup measure --derive` now"));
 }
 
 /// The longest wait of a test for an event, on a machine with much else to do.

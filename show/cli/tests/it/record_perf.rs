@@ -1,5 +1,5 @@
 //! `lineup record --perf`: a program, and a running process, are sampled. The summary names the event, perf reads the
-//! file as it was written, and `lineup import` names the sampled code and data.
+//! file as it was written, and `lineup explain` names the sampled code and data.
 
 use crate::schema;
 use serde_json::Value;
@@ -59,9 +59,9 @@ fn counted_by_perf(folder: &Path, file: &str) -> u64 {
     text.split(separator).filter(|sample| !sample.trim().is_empty()).count() as u64
 }
 
-/// The share of the samples that lie in a function, by `lineup import`.
+/// The share of the samples that lie in a function, by `lineup explain`.
 fn share(folder: &Path, file: &str, function: &str) -> f64 {
-    let found = schema::checked(&lineup(folder, &["import", "--json", file]).stdout);
+    let found = schema::checked(&lineup(folder, &["explain", "--json", file]).stdout);
     let all = found["functions"].as_array().unwrap();
     let own = all.iter().filter(|one| one["name"] == function && one["event"] == 0);
     own.map(|one| one["share"].as_f64().unwrap()).sum()
@@ -85,7 +85,7 @@ fn a_program_is_sampled_and_it_is_said_by_what_and_what_was_not_to_be_had() {
     assert_eq!(counted_by_perf(folder, "perf.data"), count(&told));
     assert!(share(folder, "perf.data", "spin") > 0.5);
 
-    let found = schema::checked(&lineup(folder, &["import", "--json", "perf.data"]).stdout);
+    let found = schema::checked(&lineup(folder, &["explain", "--json", "perf.data"]).stdout);
     assert_eq!(count(&found), count(&told));
     assert_eq!(found["is_whole"], true);
     assert_eq!(found["command"][1], "record");
@@ -103,7 +103,7 @@ fn the_summary_names_the_event_the_file_and_the_next_command() {
     let done = lineup(folder.path(), &["record", "--perf", "--out", "own.data", "--", "./busy", "1000000"]);
     assert!(done.status.success(), "{}", said(&done));
     let text = String::from_utf8(done.stdout).unwrap();
-    for part in ["by the event", "the program exited with status 3", "lineup import own.data"] {
+    for part in ["by the event", "the program exited with status 3", "lineup explain own.data"] {
         assert!(text.contains(part), "no {part} in\n{text}");
     }
 }

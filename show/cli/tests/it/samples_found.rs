@@ -301,7 +301,7 @@ fn write_in_module(folder: &Path, build_id: &[u8], release: Option<&str>, places
 }
 
 fn named(folder: &Path, arguments: &[&str]) -> Vec<(String, u64)> {
-    let done = lineup(folder, &[&["import", "--json", "perf.data"], arguments].concat());
+    let done = lineup(folder, &[&["explain", "--json", "perf.data"], arguments].concat());
     let found = schema::checked(&done.stdout);
     let functions = array(&found, "functions").iter();
     functions.map(|one| (one["name"].as_str().unwrap().to_owned(), number(one, "samples"))).collect()
@@ -320,7 +320,7 @@ fn functions_and_members_of_a_module_are_named_by_its_file() {
     let symbols = ["--symbols", "symbols"];
     assert_eq!(named(folder, &symbols), [("take".to_owned(), 2), ("refuse".to_owned(), 1)]);
     let found =
-        schema::checked(&lineup(folder, &["import", "--json", "perf.data", "--symbols", "symbols"]).stdout);
+        schema::checked(&lineup(folder, &["explain", "--json", "perf.data", "--symbols", "symbols"]).stdout);
     let queue = array(&found, "data").iter().find(|data| data["name"] == "queue").expect("its type");
     assert_eq!((array(queue, "members")[0]["path"].as_str(), number(queue, "samples")), (Some("head"), 2));
 

@@ -91,7 +91,10 @@ fn commands_on_files_and_figures_print_what_their_schemas_say() {
             ("lineup.measure/1", &["measure", "-r", "3", "--json", "--", "./program"]),
             ("lineup.compare/1", &["compare", "-n", "4", "--json", "./program", "./other"]),
             ("lineup.printed/1", &["compare", "--from-table", "table.csv", "--json"]),
-            ("lineup.derive/1", &["derive", "--json", "2*(mem-hit)", "mem=644.09±11.39", "hit=88.16±1.35"]),
+            (
+                "lineup.derive/1",
+                &["measure", "--derive", "2*(mem-hit)", "--json", "mem=644.09±11.39", "hit=88.16±1.35"],
+            ),
             ("lineup.sched/1", &sched),
             (
                 "lineup.sched-sweep/1",
@@ -126,9 +129,9 @@ fn commands_that_record_print_what_their_schemas_say() {
             ("lineup.advice/2", &["advise", "--json", "calls.rec", "--source", ".", "--build", "make"]),
             ("lineup.find/1", &find),
             ("lineup.record/1", &whole),
-            ("lineup.code/1", &["code", "run.rec", "--json"]),
+            ("lineup.code/1", &["explain", "--code", "run.rec", "--json"]),
             ("lineup.record/1", &log),
-            ("lineup.replay/1", &["replay", "run.log", "--json"]),
+            ("lineup.replay/1", &["find", "run.log", "--json"]),
             ("lineup.time/1", &["time", "--json", "--region", "work", "--", "./program"]),
         ],
     );

@@ -1,5 +1,6 @@
 //! Arguments of `lineup explain`.
 
+use super::code::args::CodeOptions;
 use crate::options::values::line_size;
 use crate::samples::findings::Symbols;
 use anyhow::Result;
@@ -11,7 +12,8 @@ use std::path::PathBuf;
 /// Arguments of `lineup explain`.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// A recording, as `lineup record` writes it, or a perf.data
+    /// A recording, as `lineup record` writes it, or a perf.data of `perf record`, `perf mem record` or `perf c2c record`; -
+    /// for a pipe from `perf record -o -`
     pub(crate) recording: PathBuf,
     /// Bytes in a cache line of the maps: 32, 64 or 128
     #[arg(long, value_name = "BYTES", default_value = "64", value_parser = line_size)]
@@ -34,11 +36,17 @@ pub(crate) struct Options {
     /// Seconds that the program runs without emulation, to compute calls per second
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     pub(crate) seconds: Option<f64>,
-    /// Print JSON (schema lineup.explain/1; of a perf.data lineup.samples/1)
+    /// Print JSON (schema lineup.explain/1; of a perf.data lineup.samples/1; with --code lineup.code/1)
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) symbols: Symbols,
+    /// Of a perf.data: compare the shares of functions in this file, which `lineup find --json` wrote, with those of the
+    /// samples
+    #[arg(long, value_name = "FIND_JSON")]
+    pub(crate) find: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) code: CodeOptions,
     /// Print what the calls used, for `lineup fleet add` on another machine (schema lineup.usage/1)
     #[arg(long, conflicts_with_all = ["json", "full", "top", "regions"])]
     pub(crate) usage: bool,

@@ -2,6 +2,7 @@
 
 mod args;
 mod brief;
+mod code;
 mod exports;
 mod full;
 mod page;

@@ -3,7 +3,7 @@
 use super::args::{Options, Table};
 use super::parts::Shape;
 use super::regions::select;
-use super::{exports, page, samples, view};
+use super::{code, exports, page, samples, view};
 use crate::recordings::survey::survey;
 use crate::recordings::usage;
 use crate::samples::findings::is_samples;
@@ -14,6 +14,7 @@ use anyhow::{Context, Result, bail};
 use lineup_debuginfo::spelled;
 use lineup_report::text::TextStyle;
 use lineup_study::companions::DebugInfos;
+use std::path::Path;
 
 /// Rows shown of each table of samples.
 const SAMPLED_ROWS: usize = 15;
@@ -21,7 +22,10 @@ const SAMPLED_ROWS: usize = 15;
 /// Runs `lineup explain`.
 pub(crate) fn run(options: &Options) -> Result<Outcome> {
     let stages = Stages::new();
-    if is_samples(&options.recording) {
+    if options.code.code {
+        return code::run::run(options);
+    }
+    if options.recording == Path::new("-") || is_samples(&options.recording) {
         return of_samples(options, &stages);
     }
     if let Some(html) = &options.html {
@@ -77,7 +81,8 @@ fn of_samples(options: &Options, stages: &Stages) -> Result<Outcome> {
     }
     let rows = if options.full { usize::MAX } else { options.top.unwrap_or(SAMPLED_ROWS) };
     let functions: Vec<String> = options.regions.iter().map(|name| spelled(name)).collect();
-    samples::explain(&options.recording, &options.symbols, (&functions, rows), options.json, stages)
+    let given = (&options.symbols, options.find.as_deref());
+    samples::explain(&options.recording, given, (&functions, rows), options.json, stages)
 }
 
 fn print_json(document: &impl serde::Serialize) -> Result<Outcome> {

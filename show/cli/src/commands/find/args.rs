@@ -70,7 +70,7 @@ pub(crate) struct Options {
     /// Add a variable to the program's environment
     #[arg(long = "env", value_name = "KEY=VALUE", value_parser = variable)]
     pub(crate) environment: Vec<(OsString, OsString)>,
-    /// Print JSON (schema lineup.find/1, of a perf.data lineup.samples/1); the program's output then goes to standard
+    /// Print JSON (schema lineup.find/1, of a perf.data lineup.samples/1, of a log lineup.replay/1); the program's output then goes to standard
     /// error
     #[arg(long)]
     pub(crate) json: bool,
@@ -80,7 +80,8 @@ pub(crate) struct Options {
     pub(crate) limits: Surroundings,
     #[command(flatten)]
     pub(crate) kernel: KernelOptions,
-    /// A perf.data instead of a program: lists the findings of its samples, and recordings that would show more of each
+    /// A perf.data instead of a program: lists the findings of its samples, and recordings that would show more of each;
+    /// or a log of `lineup record --whole-program --log`: counts it in the caches of --cache
     #[arg(value_name = "PERF_DATA", conflicts_with_all = ["command", "kernel", "pid", "caches", "windows", "engine", "page_cycles", "no_clock", "folded", "pprof", "html", "diff", "out", "environment"])]
     pub(crate) samples: Option<PathBuf>,
     /// The program and its arguments

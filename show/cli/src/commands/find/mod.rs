@@ -10,6 +10,7 @@ mod kernel;
 mod live;
 mod placements;
 mod pprof;
+mod replay;
 mod run;
 mod samples;
 mod view;

@@ -2,7 +2,7 @@
 
 use super::args::Options;
 use super::diff::Old;
-use super::{again, diff, folded, kernel, live, pprof, samples, view};
+use super::{again, diff, folded, kernel, live, pprof, replay, samples, view};
 use crate::terminal::outcome::Outcome;
 use crate::terminal::output;
 use crate::terminal::progress::Stages;
@@ -19,6 +19,9 @@ use std::path::{Path, PathBuf};
 
 /// Runs `lineup find`.
 pub(crate) fn run(options: &Options) -> Result<Outcome> {
+    if let Some(log) = options.samples.as_deref().filter(|file| replay::is_recording(file)) {
+        return replay::run(options, log);
+    }
     if let Some(samples) = &options.samples {
         return samples::run(
             samples,
@@ -85,7 +88,7 @@ fn of_program(options: &Options, stages: &Stages, interrupts: &Interrupts) -> Re
 fn with_kept(error: anyhow::Error, recording: &Path) -> anyhow::Error {
     match kept(recording) {
         Ok(kept) => error.context(format!(
-            "the work was ended early; what was recorded until then is kept in {0}, which `lineup code {0}` reads",
+            "the work was ended early; what was recorded until then is kept in {0}, which `lineup explain --code {0}` reads",
             kept.display()
         )),
         Err(cause) => error.context(format!("what was recorded until then cannot be kept here: {cause}")),

@@ -42,12 +42,20 @@ pub(crate) struct Measure {
     /// Show what the program prints, on standard error.
     #[arg(long, conflicts_with = "metrics")]
     pub(crate) show_output: bool,
+    /// Compute this expression instead of running a program, with its error: names, numbers, + - * / ^, parentheses, sqrt
+    /// ln exp abs. Names with a dash go between backquotes: `page-faults`. Inputs follow: NAME=VALUE±ERROR (or
+    /// VALUE+-ERROR), NAME=VALUE, or NAME=@FILE with one measured value a line.
+    #[arg(long, value_name = "EXPRESSION", conflicts_with_all = ["emulate", "stdin", "metrics", "show_output", "pre", "post", "csv", "markdown"])]
+    pub(crate) derive: Option<String>,
+    /// With --derive: take the metrics of a `lineup measure --json` result as inputs, under their names.
+    #[arg(long, value_name = "FILE", requires = "derive")]
+    pub(crate) from: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) format: Format,
     /// Write the result to a file instead of standard output.
     #[arg(short = 'o', long)]
     pub(crate) output: Option<PathBuf>,
-    /// The program and its arguments.
-    #[arg(trailing_var_arg = true, required = true, allow_hyphen_values = true)]
+    /// The program and its arguments; with --derive the inputs.
+    #[arg(trailing_var_arg = true, required_unless_present = "derive", allow_hyphen_values = true)]
     pub(crate) command: Vec<OsString>,
 }

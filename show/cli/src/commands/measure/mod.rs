@@ -2,6 +2,7 @@
 
 mod args;
 mod csv;
+mod derive;
 mod emulated;
 mod json;
 mod markdown;

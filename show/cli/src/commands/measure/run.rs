@@ -2,7 +2,7 @@
 
 use super::args::Measure;
 use super::report::Report;
-use super::{csv, emulated, json, markdown, view};
+use super::{csv, derive, emulated, json, markdown, view};
 use crate::options::format::Format;
 use crate::options::values::given_input;
 use crate::terminal::outcome::Outcome;
@@ -25,6 +25,9 @@ use lineup_study::{counters, tool};
 
 /// Runs the command.
 pub(crate) fn run(measure: Measure) -> Result<Outcome> {
+    if let Some(expression) = &measure.derive {
+        return derive::run(expression, &measure);
+    }
     let stages = Stages::new();
     let interrupts = stages.watch_signals()?;
     let run = Run {

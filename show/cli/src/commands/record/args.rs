@@ -1,5 +1,6 @@
 //! Arguments of `lineup record`.
 
+use super::sweep::vary::Vary;
 use crate::kernels::guest::KernelOptions;
 use crate::kernels::summary_text;
 use crate::options::engine::EngineName;
@@ -68,13 +69,18 @@ pub(crate) struct Options {
     #[arg(long, conflicts_with_all = ["regions", "calls", "warmup", "kernel"])]
     pub(crate) whole_program: bool,
     /// With --whole-program: keep every instruction and every access of the run in this file, instead of counts;
-    /// lineup replay counts them, in any caches
+    /// lineup find FILE counts them, in any caches
     #[arg(long, value_name = "FILE", requires = "whole_program", conflicts_with_all = ["caches", "out"])]
     pub(crate) log: Option<PathBuf>,
     /// Cache to model with --whole-program or --kernel, such as l1d=32K,8,64; the host's, or usual ones for a kernel,
     /// when not given
     #[arg(long = "cache", value_name = "LEVEL=SIZE,WAYS,LINE")]
     pub(crate) caches: Vec<CacheSpec>,
+    /// Record the kernel once for each combination of these properties, into the folder --out (JSON: schema
+    /// lineup.sweep/1): l1i=, l1d=, l2= or line= and values; --cache gives what is not varied, and unless --calls asks for
+    /// more no call keeps its accesses
+    #[arg(long = "vary", value_name = "l2=off,256K,1M", requires = "kernel", requires = "regions", conflicts_with_all = ["no_caches", "latency", "stream", "intervene"])]
+    pub(crate) varied: Vec<Vary>,
     /// Model no caches: calls, instructions, lines and accesses are recorded near the guest's own speed; misses and
     /// stalls are not known
     #[arg(long, requires = "kernel", conflicts_with_all = ["caches", "latency", "stream", "intervene"])]
@@ -131,7 +137,7 @@ pub(crate) const FILE: &str = "perf.data";
 #[derive(Args)]
 pub(crate) struct PerfOptions {
     /// Sample the program at its own speed instead, and all that it starts, into a perf.data: accesses to memory where
-    /// the processor samples them (PEBS of Intel, IBS of AMD), else cycles, else the clock; lineup import reads it
+    /// the processor samples them (PEBS of Intel, IBS of AMD), else cycles, else the clock; lineup explain reads it
     #[arg(long, conflicts_with_all = ["regions", "calls", "first", "in_runs", "calls_per_second", "calls_per_thread", "warmup", "engine", "program", "children", "one_pass", "whole_program", "log", "caches", "no_caches", "line_size", "top", "kernel", "stop_after"])]
     pub(crate) perf: bool,
     /// With --perf: samples of each task in a second, as far as the kernel allows

@@ -4,6 +4,7 @@ mod args;
 mod perf;
 mod report;
 mod run;
+mod sweep;
 pub(super) mod view;
 
 pub(crate) use args::Options;

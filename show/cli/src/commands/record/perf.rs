@@ -176,6 +176,6 @@ fn text(report: &Report) -> String {
         let _ = writeln!(out, "the program exited with status {status}");
     }
     let file = shell_words::quote(&report.file);
-    let _ = writeln!(out, "samples: {}; their summary: lineup import {file}", report.file);
+    let _ = writeln!(out, "samples: {}; their summary: lineup explain {file}", report.file);
     out
 }

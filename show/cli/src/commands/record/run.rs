@@ -2,7 +2,7 @@
 
 use super::args::Options;
 use super::report::{Report, UnfollowedProgram};
-use super::{perf, view};
+use super::{perf, sweep, view};
 use crate::host::caches;
 use crate::kernels::guest::{self, GuestRecordKind, GuestSettings};
 use crate::options::engine::EngineName;
@@ -24,6 +24,9 @@ use std::path::Path;
 
 /// Runs `lineup record`.
 pub(crate) fn run(options: Options) -> Result<Outcome> {
+    if !options.varied.is_empty() {
+        return sweep::run::run(&options);
+    }
     if options.kernel.kernel.is_some() {
         return run_kernel(&options);
     }

@@ -18,7 +18,7 @@ fn median(mut values: Vec<u64>) -> u64 {
 #[test]
 #[ignore = "boots kernels; make test-kernel runs it"]
 fn a_second_level_takes_stalls_and_nothing_else_away() {
-    let bench = Bench::new(&["sweep", "--kernel"]);
+    let bench = Bench::new(&["record", "--kernel"]);
     let image = bench.copy(&kernel("cloud"));
     // An idle guest's tick stops without this option.
     let guest = ["--workload", "sleep 1", "--cmdline", "nohz=off"];

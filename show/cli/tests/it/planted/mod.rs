@@ -126,7 +126,7 @@ impl Program {
     }
 
     pub(crate) fn import(&self, arguments: &[&str]) -> Value {
-        self.json(&[&["import", "--json"], arguments].concat())
+        self.json(&[&["explain", "--json"], arguments].concat())
     }
 
     /// The document that a command prints, as its schema says.

@@ -20,7 +20,7 @@ fn log(program: &Program, more: &[&str]) -> Recorded {
 
 fn replay(folder: &Path, options: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_lineup"));
-    command.current_dir(folder).arg("replay").args(options);
+    command.current_dir(folder).arg("find").args(options);
     command.output().expect("running lineup")
 }
 

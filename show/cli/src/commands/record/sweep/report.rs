@@ -1,4 +1,4 @@
-//! The values that `lineup sweep` shows.
+//! The values that `lineup record --vary` shows.
 
 use crate::kernels::summary::Report;
 use serde::Serialize;

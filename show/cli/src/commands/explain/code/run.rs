@@ -1,7 +1,8 @@
-//! Runs `lineup code`.
+//! The code that a whole program executed: read, followed, and written for people and for tools.
 
-use super::args::Options;
+use super::args::CodeOptions;
 use super::view;
+use crate::commands::explain::args::Options;
 use crate::recordings::debug_info;
 use crate::terminal::outcome::Outcome;
 use crate::terminal::output;
@@ -16,7 +17,10 @@ use lineup_model::image::LoadedImage;
 use lineup_study::progress::Progress;
 use std::path::{Path, PathBuf};
 
-/// Runs `lineup code`.
+/// Functions shown by default.
+const FUNCTIONS: usize = 20;
+
+/// Runs `lineup explain --code`.
 pub(crate) fn run(options: &Options) -> Result<Outcome> {
     let stages = Stages::new();
     let recorded = counts::read(&options.recording, &stages)?;
@@ -30,7 +34,8 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
             options.recording.display()
         );
     }
-    let image = image(&recorded, options.image.as_deref())?;
+    let files = &options.code;
+    let image = image(&recorded, files.image.as_deref())?;
     let path = Path::new(&image.path);
     let debug = debug_info::debug_info(path, &stages)
         .with_context(|| format!("{}: cannot be read", path.display()))?;
@@ -42,18 +47,18 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     stages.stage("following the ways through the code");
     let code = Code::new(&debug, image, &recorded.runs)?;
     stages.end();
-    write(options, &code)?;
-    if let Some(file) = &options.sample_profile {
+    write(files, &code)?;
+    if let Some(file) = &files.sample_profile {
         write_sample_profile(file, &code, path, &stages)?;
     }
-    uses(options).iter().for_each(|used| stages.line(used));
+    uses(files).iter().for_each(|used| stages.line(used));
     let summary = code.summary(&image.path);
     if let Some(file) = &options.html {
-        write_file(file, &code_page::page(&code, &summary, options.calls.as_deref(), &stages)?)?;
+        write_file(file, &code_page::page(&code, &summary, files.calls.as_deref(), &stages)?)?;
     }
     let out = match options.json {
         true => serde_json::to_string_pretty(&summary)? + "\n",
-        false => view::text(&summary, options.top, output::text_style()),
+        false => view::text(&summary, options.top.unwrap_or(FUNCTIONS), output::text_style()),
     };
     output::print(&out)?;
     Ok(Outcome::Done)
@@ -81,7 +86,7 @@ fn image<'r>(recorded: &'r Recorded, wanted: Option<&Path>) -> Result<&'r Loaded
 }
 
 /// Writes the files that are wanted.
-fn write(options: &Options, code: &Code<'_>) -> Result<()> {
+fn write(options: &CodeOptions, code: &Code<'_>) -> Result<()> {
     type Writer = fn(&Code<'_>) -> String;
     let files: [(&Option<PathBuf>, Writer); 5] = [
         (&options.bolt, bolt_profile),
@@ -99,7 +104,7 @@ fn write(options: &Options, code: &Code<'_>) -> Result<()> {
 }
 
 /// The use of each written file, and its demands on the program's build.
-fn uses(options: &Options) -> Vec<String> {
+fn uses(options: &CodeOptions) -> Vec<String> {
     const SECTIONS: &str = "the program compiled with -ffunction-sections";
     let files = [
         (

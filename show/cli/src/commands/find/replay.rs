@@ -1,5 +1,6 @@
-//! `lineup replay`: a logged run, counted in any caches.
+//! `lineup find LOG`: a logged run, counted in any caches.
 
+use super::args::Options;
 use crate::host::caches;
 use crate::terminal::outcome::Outcome;
 use crate::terminal::output;
@@ -7,35 +8,15 @@ use crate::terminal::progress::Stages;
 use crate::whole_program::function_table::functions_text;
 use crate::whole_program::functions::{self, FunctionProfile};
 use anyhow::{Context, Result};
-use clap::Args;
-use lineup_cache::CacheSpec;
+use lineup_recording::MAGIC;
 use lineup_report::figure::whole;
 use lineup_study::progress::Progress;
 use lineup_study::recording_file;
 use lineup_study::replay::{Replayed, replay};
 use serde::Serialize;
 use std::fmt::Write;
-use std::io::{BufReader, Cursor};
-use std::path::PathBuf;
-
-/// Arguments of `lineup replay`.
-#[derive(Args)]
-pub(crate) struct Options {
-    /// Recording that was made with --whole-program --log
-    recording: PathBuf,
-    /// Cache to model, such as l1d=32K,8,64; the host's when not given
-    #[arg(long = "cache", value_name = "LEVEL=SIZE,WAYS,LINE")]
-    caches: Vec<CacheSpec>,
-    /// Write the counts to this recording, as --whole-program makes it
-    #[arg(long, value_name = "FILE")]
-    out: Option<PathBuf>,
-    /// Functions shown, most instructions first
-    #[arg(long, value_name = "COUNT", default_value_t = 20)]
-    top: usize,
-    /// Print the counts as JSON (schema lineup.replay/1)
-    #[arg(long)]
-    json: bool,
-}
+use std::io::{BufReader, Cursor, Read};
+use std::path::Path;
 
 /// The replay, as shown.
 #[derive(Serialize)]
@@ -53,17 +34,24 @@ struct Report {
     functions: Vec<FunctionProfile>,
 }
 
-/// Runs `lineup replay`.
-pub(crate) fn run(options: &Options) -> Result<Outcome> {
+/// Whether the file is a recording of Lineup, by its first bytes.
+pub(super) fn is_recording(path: &Path) -> bool {
+    let mut first = [0; MAGIC.len()];
+    let is_read = lineup_mapping::open(path).and_then(|mut file| file.read_exact(&mut first)).is_ok();
+    is_read && first == *MAGIC
+}
+
+/// Counts the log, and prints its functions.
+pub(super) fn run(options: &Options, log: &Path) -> Result<Outcome> {
     let stages = Stages::new();
-    let name = options.recording.display().to_string();
+    let name = log.display().to_string();
     if let Some(out) = &options.out {
-        recording_file::check(out, [options.recording.as_path()])?;
+        recording_file::check(out, [log])?;
     }
     let caches = if options.caches.is_empty() { caches::of_this_machine()? } else { options.caches.clone() };
     let caches: Vec<String> = caches.iter().map(ToString::to_string).collect();
     stages.stage("replaying the log");
-    let file = lineup_mapping::open(&options.recording).with_context(|| name.clone())?;
+    let file = lineup_mapping::open(log).with_context(|| name.clone())?;
     let replayed = replay(BufReader::new(file), &caches).with_context(|| name.clone())?;
     let Replayed { recording, instructions, blocks, parts, damage, is_whole, losses } = replayed;
     if let Some(out) = &options.out {

@@ -1,5 +1,6 @@
-//! `lineup derive`: arithmetic over measured and typed-in values, with the error of the result.
+//! `lineup measure --derive`: arithmetic over measured and typed-in values, with the error of the result.
 
+use super::args::Measure;
 use crate::terminal::outcome::Outcome;
 use crate::terminal::output::write_result;
 use anyhow::{Context, Result, anyhow, bail};
@@ -9,47 +10,22 @@ use lineup_stats::random::Seed;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-/// Works out a quantity from uncertain ones, with its error by linear propagation and by resampling.
-///
-/// lineup derive '2*(mem-hit)/path' mem=644.09±11.39 hit=88.16±1.35 path=16535.11±1677.71
-#[derive(clap::Args)]
-pub(crate) struct Derive {
-    /// The expression: names, numbers, + - * / ^, parentheses, sqrt ln exp abs. Names with a dash
-    /// go between backquotes: `page-faults`.
-    expression: String,
-    /// Inputs: NAME=VALUE±ERROR (or VALUE+-ERROR), NAME=VALUE, or NAME=@FILE with one measured value a
-    /// line.
-    #[arg(value_name = "NAME=VALUE")]
-    inputs: Vec<String>,
-    /// Take the metrics of a `lineup measure --json` result as inputs, under their names.
-    #[arg(long, value_name = "FILE")]
-    from: Vec<PathBuf>,
-    /// Print JSON.
-    #[arg(long)]
-    json: bool,
-}
-
-/// Runs the command.
-pub(crate) fn run(arguments: Derive) -> Result<Outcome> {
-    let expression = Expression::parse(&arguments.expression)
-        .map_err(|error| anyhow!("the expression {:?}, {error}", arguments.expression))?;
+/// Computes the expression from the inputs, and prints it with its error.
+pub(super) fn run(text: &str, measure: &Measure) -> Result<Outcome> {
+    let expression = Expression::parse(text).map_err(|error| anyhow!("the expression {text:?}, {error}"))?;
     let mut inputs = BTreeMap::new();
-    for path in &arguments.from {
+    for path in &measure.from {
         inputs.extend(from_measurement(path)?);
     }
-    for input in &arguments.inputs {
-        let (name, value) = typed(input)?;
+    for input in &measure.command {
+        let (name, value) = typed(&input.to_string_lossy())?;
         inputs.insert(name, value);
     }
     let derived = derive(&expression, &inputs, Seed::default())?;
-    let rendered = if arguments.json {
-        to_json(&arguments.expression, &derived)?
-    } else {
-        to_text(&arguments, &derived)
-    };
-    write_result(None, &rendered)?;
+    let rendered = if measure.format.json { to_json(text, &derived)? } else { to_text(text, &derived) };
+    write_result(measure.output.as_deref(), &rendered)?;
     Ok(Outcome::Done)
 }
 
@@ -99,8 +75,8 @@ fn from_measurement(path: &Path) -> Result<BTreeMap<String, Uncertain>> {
     Ok(metrics.iter().filter_map(input).collect())
 }
 
-fn to_text(arguments: &Derive, derived: &Derived) -> String {
-    let mut out = format!("{} = {}\n", arguments.expression, with_error(derived.value, derived.error));
+fn to_text(expression: &str, derived: &Derived) -> String {
+    let mut out = format!("{expression} = {}\n", with_error(derived.value, derived.error));
     if derived.value != 0.0 {
         let _ = writeln!(out, "  relative error {:.2} %", 100.0 * (derived.error / derived.value).abs());
     }
