@@ -18,6 +18,7 @@ mod containment;
 mod declaration;
 pub mod entry_points;
 pub mod executable;
+pub mod figure;
 mod first_names;
 pub mod image;
 pub mod layout;

@@ -3,6 +3,7 @@
 //! The places that the linker gives to code and data change the time of many programs by one or two per cent (Mytkowicz
 //! and others, ASPLOS 2009; Curtsinger and Berger, ASPLOS 2013). Two programs of one link each differ by that as well.
 
+use lineup_model::figure;
 use lineup_stats::clusters::share_between;
 use lineup_stats::random::{Seed, shuffle};
 use std::collections::BTreeMap;
@@ -72,7 +73,7 @@ impl LinkPlan {
 /// The words a verdict adds about the share of the spread that lies between links.
 pub fn share_in_words(share: Option<f64>) -> String {
     share.map_or_else(String::new, |share| {
-        format!(", which are {:.0} % of the spread of blocks", 100.0 * share)
+        format!(", which are {} of the spread of blocks", figure::share(share))
     })
 }
 

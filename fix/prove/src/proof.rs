@@ -9,6 +9,7 @@ use crate::proven::{Evidence, Proven};
 use crate::run::{Ending, RunResult, Runner, Slot, Variant};
 use crate::schedule::{Order, Schedule};
 use crate::timing::{TimeChange, TimedRun, judge_runs, paired};
+use lineup_model::figure;
 use lineup_model::line::LineSize;
 use lineup_stats::random::Seed;
 use lineup_stats::sequential::WidthStop;
@@ -156,14 +157,14 @@ impl Proof {
             Err(NotTimed::Stopped) => return "time not claimed: the program does not end by itself".into(),
             Ok(time) => time,
         };
-        let percent = 100.0 * (time.estimate.ratio - 1.0).abs();
+        let part = figure::share((time.estimate.ratio - 1.0).abs());
         let links = of_links(time.links) + &share_in_words(time.link_share);
         let small = if time.judgement.within_margin { ", smaller than the margin" } else { "" };
         match self.time_conclusion() {
-            Conclusion::LessTime => format!("{percent:.2} % less time{small}, {links}"),
-            Conclusion::MoreTime => format!("{percent:.2} % more time{small}, {links}"),
+            Conclusion::LessTime => format!("{part} less time{small}, {links}"),
+            Conclusion::MoreTime => format!("{part} more time{small}, {links}"),
             Conclusion::NoEndToEndChange => {
-                format!("no end-to-end gain (within {} %), {links}", 100.0 * time.margin)
+                format!("no end-to-end gain (within {}), {links}", figure::level(time.margin))
             }
             _ => format!(
                 "end-to-end time inconclusive ({}), {links}",
@@ -180,7 +181,7 @@ const LARGE: f64 = 0.5;
 ///
 /// ```
 /// use lineup_prove::detectable_in_words;
-/// assert_eq!(detectable_in_words(0.006), "a change of 0.6 % would have been seen");
+/// assert_eq!(detectable_in_words(0.006), "a change of 0.60 % would have been seen");
 /// assert_eq!(
 ///     detectable_in_words(1.748),
 ///     "the runs scatter too much: no change below a factor of 2.7 could be seen"
@@ -190,7 +191,7 @@ const LARGE: f64 = 0.5;
 pub fn detectable_in_words(smallest: f64) -> String {
     const MOST: f64 = 100.0;
     match smallest {
-        small if small < LARGE => format!("a change of {:.1} % would have been seen", 100.0 * small),
+        small if small < LARGE => format!("a change of {} would have been seen", figure::share(small)),
         large if large < MOST => {
             format!("the runs scatter too much: no change below a factor of {:.1} could be seen", 1.0 + large)
         }

@@ -1,5 +1,6 @@
 //! Advice in words, and as a file of orders.
 
+use lineup_model::figure;
 use super::{Answer, FleetAdvice, ServiceLines};
 use lineup_report::visible::one_line;
 use std::fmt::Write;
@@ -52,7 +53,7 @@ fn percent(advice: &FleetAdvice) -> String {
     let sum =
         |of: fn(&ServiceLines) -> f64| advice.services.iter().map(|one| one.weight * of(one)).sum::<f64>();
     let (before, after) = (sum(|one| one.before), sum(|one| one.after));
-    format!("{:+.1} %", 100.0 * (after / before - 1.0))
+    figure::change(after / before)
 }
 
 fn table(advice: &FleetAdvice) -> String {

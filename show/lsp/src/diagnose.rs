@@ -3,10 +3,11 @@
 use crate::constraints;
 use crate::evidence::{Evidence, UsedLine, UsedPart};
 use crate::freshness::Freshness;
-use crate::hover::{Beside, count, named_threads, plain};
+use crate::hover::{Beside, named_threads, plain};
 use crate::position::Lines;
 use crate::view::View;
 use lineup_advise::outline::Declared;
+use lineup_model::figure;
 use lsp_types::{Diagnostic, DiagnosticSeverity, NumberOrString};
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -111,11 +112,11 @@ fn holes(view: &View<'_>, declared: &Declared) -> Vec<(Range<usize>, String)> {
         let Some((name, offset)) = row.name.as_deref().zip(row.offset_bits) else { continue };
         let Some(bytes) = place_in_text(declared, name) else { continue };
         let from = (offset / 8).saturating_sub(row.gap_before.bytes);
-        let hole = count(row.gap_before.bytes, "byte");
+        let hole = figure::counted(row.gap_before.bytes, "byte");
         found.push((bytes, format!("a hole of {hole} before {}, at offset {from}", plain(name))));
     }
     if view.layout.padding.bytes > 0 {
-        let padding = count(view.layout.padding.bytes, "byte");
+        let padding = figure::counted(view.layout.padding.bytes, "byte");
         found.push((declared.name_bytes.clone(), format!("{padding} of padding at the end")));
     }
     found

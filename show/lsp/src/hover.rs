@@ -5,6 +5,7 @@ use crate::evidence::Evidence;
 use crate::view::{MemberPlace, Share, View, shares};
 use lineup_advise::guard::Lock;
 use lineup_advise::outline::DeclaredMember;
+use lineup_model::figure;
 use lineup_model::layout::Row;
 use lineup_model::types::{AggregateKind, Language};
 use std::collections::BTreeSet;
@@ -49,8 +50,8 @@ fn of_type(view: &View<'_>, beside: Beside<'_>) -> Vec<String> {
         "**{} {}** · {}{align}, {} of {}",
         keyword(view),
         code(view.type_name()),
-        count(layout.size_bytes, "byte"),
-        count(layout.lines(), "line"),
+        figure::counted(layout.size_bytes, "byte"),
+        figure::counted(layout.lines(), "line"),
         layout.line_size.bytes()
     )];
     parts.extend(holes(view));
@@ -77,7 +78,10 @@ fn of_type(view: &View<'_>, beside: Beside<'_>) -> Vec<String> {
         if groups > 0 {
             let kept = if broken.is_empty() { "kept" } else { "not kept" };
             let messages: String = broken.iter().map(|one| format!("\n- {}", plain(&one.message))).collect();
-            parts.push(format!("lineup.lock holds {}: {kept}.{messages}", count(groups as u64, "group")));
+            parts.push(format!(
+                "lineup.lock holds {}: {kept}.{messages}",
+                figure::counted(groups as u64, "group")
+            ));
         }
     }
     let held = beside.evidence().map_or(&[][..], |evidence| evidence.held(view.type_name()));
@@ -114,14 +118,18 @@ fn holes(view: &View<'_>) -> Option<String> {
             .take(MOST_MEMBERS)
             .collect();
         let more = if layout.holes() > MOST_MEMBERS { ", …" } else { "" };
-        let holes = count(layout.holes() as u64, "hole");
-        told.push(format!("{holes}, {}: {}{more}", count(layout.hole_bytes(), "byte"), before.join(", ")));
+        let holes = figure::counted(layout.holes() as u64, "hole");
+        told.push(format!(
+            "{holes}, {}: {}{more}",
+            figure::counted(layout.hole_bytes(), "byte"),
+            before.join(", ")
+        ));
     }
     if layout.hole_bits() > 0 {
-        told.push(format!("{} unused between bit-fields", count(layout.hole_bits(), "bit")));
+        told.push(format!("{} unused between bit-fields", figure::counted(layout.hole_bits(), "bit")));
     }
     if layout.padding.bytes > 0 {
-        told.push(format!("{} of padding at the end", count(layout.padding.bytes, "byte")));
+        told.push(format!("{} of padding at the end", figure::counted(layout.padding.bytes, "byte")));
     }
     let straddling: Vec<String> =
         layout.straddling().filter_map(|row| row.name.as_deref()).map(code).take(MOST_MEMBERS).collect();
@@ -145,7 +153,7 @@ fn hottest(view: &View<'_>, evidence: &Evidence, region: usize) -> String {
     let shown: Vec<String> = members
         .iter()
         .take(MOST_MEMBERS)
-        .map(|(name, share)| format!("{} {:.0} %", code(name), 100.0 * share.share))
+        .map(|(name, share)| format!("{} {}", code(name), figure::share(share.share)))
         .collect();
     let more = if members.len() > MOST_MEMBERS { ", …" } else { "" };
     format!("- {}: {}{more}", region_name(evidence, region), shown.join(", "))
@@ -166,7 +174,7 @@ fn of_member(view: &View<'_>, member: &DeclaredMember, beside: Beside<'_>) -> Op
         where_it_lies(view, &place)
     )];
     if place.gap_before.bytes > 0 {
-        parts.push(format!("{} before it.", count(place.gap_before.bytes, "unused byte")));
+        parts.push(format!("{} before it.", figure::counted(place.gap_before.bytes, "unused byte")));
     }
     if let Some((evidence, file)) = beside.evidence {
         let lines = view.used(Some(evidence));
@@ -190,8 +198,10 @@ fn of_member(view: &View<'_>, member: &DeclaredMember, beside: Beside<'_>) -> Op
 fn where_it_lies(view: &View<'_>, place: &MemberPlace) -> String {
     let offset = place.offset_bits / 8;
     let size = match (place.bit_size, place.size_bytes) {
-        (Some(bits), _) => format!("bit {}, {}", place.offset_bits % 8, count(u64::from(bits), "bit")),
-        (None, Some(bytes)) => count(bytes, "byte"),
+        (Some(bits), _) => {
+            format!("bit {}, {}", place.offset_bits % 8, figure::counted(u64::from(bits), "bit"))
+        }
+        (None, Some(bytes)) => figure::counted(bytes, "byte"),
         (None, None) => "size not known".to_string(),
     };
     let bytes = place.bytes();
@@ -207,9 +217,9 @@ fn where_it_lies(view: &View<'_>, place: &MemberPlace) -> String {
 fn used(evidence: &Evidence, share: &Share) -> String {
     let accesses = share.accesses;
     format!(
-        "- {}: {:.0} % of its accesses to the type; {} loads, {} stores per call",
+        "- {}: {} of its accesses to the type; {} loads, {} stores per call",
         region_name(evidence, accesses.region),
-        100.0 * share.share,
+        figure::share(share.share),
         per_call(accesses.loads),
         per_call(accesses.stores)
     )
@@ -246,11 +256,6 @@ pub(crate) fn named_threads(threads: &BTreeSet<u32>) -> String {
     }
 }
 
-pub(crate) fn count(number: u64, what: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{number} {what}{plural}")
-}
-
 /// A name from a program: as code, so that nothing in it is taken for Markdown.
 fn code(name: &str) -> String {
     format!("`{}`", plain(name).replace('`', "'"))
@@ -278,6 +283,6 @@ mod tests {
     fn names_of_programs_stay_names() {
         assert_eq!(code("a`b\n[x](y)"), "`a'b\u{fffd}[x](y)`");
         assert_eq!(plain(&"x".repeat(1000)).chars().count(), 2 * MOST_NAME_CHARS + 1);
-        assert_eq!(count(1, "byte") + &count(2, "byte"), "1 byte2 bytes");
+        assert_eq!(figure::counted(1, "byte") + &figure::counted(2, "byte"), "1 byte2 bytes");
     }
 }

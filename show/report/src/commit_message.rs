@@ -203,8 +203,8 @@ fn changes(report: &StudyReport) -> [Vec<String>; 2] {
         if is_worse || time.ratio_high < 1.0 {
             let TimeReport { ratio, ratio_low, ratio_high, level, links, .. } = time;
             lists[usize::from(is_worse)].push(format!(
-                "    {what}: {ratio:.3} of what it was, {ratio_low:.3} to {ratio_high:.3} at {:.0} %, {}\n",
-                100.0 * level,
+                "    {what}: {ratio:.3} of what it was, {ratio_low:.3} to {ratio_high:.3} at {}, {}\n",
+                lineup_model::figure::level(*level),
                 of_links(*links)
             ));
         }

@@ -1,8 +1,8 @@
 //! Figures of distributions: each with its meaning in words, a legend and the same as a table.
 
 use crate::chart::{Bins, CountAxis, StepSeries, scatter, step_legend, steps};
-use crate::figure::{mean, share, whole};
 use crate::html::scroll;
+use lineup_model::figure::{mean, share, whole};
 use lineup_stats::summary::quantile;
 use maud::{Markup, html};
 
@@ -169,7 +169,7 @@ fn group_table(across: &str, up: &str, points: &[(f64, f64)]) -> Markup {
             td.n { (group.len()) }
             td.n { (mean(group.first().map_or(0.0, |point| point.0))) }
             td { "to " (mean(group.last().map_or(0.0, |point| point.0))) }
-            td.n { (median(group).map_or_else(|_| crate::figure::UNKNOWN.to_owned(), mean)) }
+            td.n { (median(group).map_or_else(|_| lineup_model::figure::UNKNOWN.to_owned(), mean)) }
         } } }
     } }
 }

@@ -6,6 +6,7 @@ use crate::finding::{Finding, Rule};
 use crate::guard_check::{self, GuardFile, GuardState};
 use crate::layouts::{self, FileChanges};
 use crate::side::{FindingOfRun, Side};
+use lineup_model::figure;
 use lineup_model::line::LineSize;
 use serde::Serialize;
 
@@ -120,9 +121,9 @@ fn fresh(before: Option<&[FindingOfRun]>, after: Option<&[FindingOfRun]>) -> Vec
         rule: Rule::Finding,
         subject: found.subject.clone(),
         message: format!(
-            "{} could gain {:.1} % of all modelled stalls (upper bound); before the change it was no finding",
+            "{} could gain {} of all modelled stalls (upper bound); before the change it was no finding",
             found.subject,
-            found.gain * 100.0
+            figure::share(found.gain)
         ),
         place: found.place.clone(),
         ratio: None,

@@ -11,6 +11,7 @@ use crate::layout::subject::{RecordedOffsets, Subject};
 use crate::options::Options;
 use crate::proposal::{ALIGN, Advice, AlignmentAdvice, RegionLines};
 use crate::usage::Usage;
+use lineup_model::figure;
 use lineup_model::types::{TypeId, TypeKind, Types};
 
 /// Gains below this many lines per call are not reported.
@@ -34,8 +35,8 @@ impl FixKind for Alignments {
     fn describe(&self, advice: &Advice) -> Vec<Description> {
         let described = |one: &AlignmentAdvice| Description {
             reasons: vec![format!(
-                "{:.1} % of the recorded objects did not start on a line; an alignment of {} bytes would make them.",
-                100.0 * one.unaligned_share,
+                "{} of the recorded objects did not start on a line; an alignment of {} bytes would make them.",
+                figure::share(one.unaligned_share),
                 one.align_bytes
             )],
             lines: one.lines.clone(),

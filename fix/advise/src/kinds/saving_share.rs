@@ -4,6 +4,7 @@ use crate::options::Options;
 use crate::proposal::{Description, RegionLines, RegionSaving, StallShare};
 use crate::usage::Usage;
 use lineup_explain::stalls::RegionStalls;
+use lineup_model::figure;
 
 /// The saving in each region at the line size that decides, under the recorded data model; the greatest share first.
 /// Regions that save nothing are left out, those that lose are not.
@@ -49,9 +50,9 @@ pub(crate) fn too_little(usage: &Usage, options: &Options, described: &Descripti
         return None;
     }
     let summary = format!(
-        "Would save at most {:.2} % of the lines of any region: less than the {} % asked for with --least-share.",
-        100.0 * best,
-        100.0 * options.least_share
+        "Would save at most {} of the lines of any region: less than the {} asked for with --least-share.",
+        figure::share(best),
+        figure::level(options.least_share)
     );
     Some(Description { worth, ..Description::told(described.kind, &described.target, summary) })
 }

@@ -2,7 +2,6 @@
 //! the first signal, and takes its children and control groups along.
 
 use crate::options::quantities::Span;
-use crate::terminal::figures;
 use crate::terminal::outcome::Outcome;
 use crate::terminal::output::write_result;
 use anyhow::{Context, Result, bail};
@@ -12,6 +11,7 @@ use lineup_load::pingpong::{RoundTrips, round_trips};
 use lineup_load::tasks::sleep_and_work;
 use lineup_load::utilisation::{Snapshot, Utilisation};
 use lineup_load::{LoadError, Stop};
+use lineup_model::figure;
 use lineup_stats::random::Seed;
 use lineup_study::interrupt::Interrupts;
 use lineup_study::process::{Streams, Waiting};
@@ -205,11 +205,12 @@ fn ping_pong(load: &Load, stop: &Stop) -> Option<JoinHandle<Result<RoundTrips, L
 fn say(trips: RoundTrips) -> Result<()> {
     let (Some(each), Some(apart)) = (trips.nanoseconds_each(), trips.apart_percent()) else { return Ok(()) };
     let line = format!(
-        "{} round trips in {}, {} each, the ends on different CPUs in {apart:.1} %\n\
+        "{} round trips in {}, {} each, the ends on different CPUs in {}\n\
          lineup-metric round-trip {each:.1} ns\nlineup-metric ends-apart {apart:.3} %\n",
         trips.count,
-        figures::duration(trips.elapsed.as_nanos() as f64),
-        figures::duration(each)
+        figure::time_ns(trips.elapsed.as_nanos() as f64),
+        figure::time_ns(each),
+        figure::share(apart / 100.0)
     );
     write_result(None, &line)
 }

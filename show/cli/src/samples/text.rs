@@ -1,11 +1,11 @@
 //! Summaries of samples, for people.
 
-use crate::terminal::figures::percent;
 use lineup_find::{
     FileInformation, FindingReason, SampledAccesses, SampledByte, SampledData, SampledFinding,
     SampledFindings, SampledFunction, SampledMember,
 };
-use lineup_report::figure::{time_ns, whole};
+use lineup_model::figure;
+use lineup_model::figure::{time_ns, whole};
 use lineup_report::text::{Align, Table, TextStyle};
 use lineup_report::visible::one_line;
 use std::fmt::Write;
@@ -65,7 +65,7 @@ pub(crate) fn findings(found: &SampledFindings, top: usize, style: TextStyle) ->
 /// A finding in a sentence or two.
 fn told(finding: &SampledFinding) -> String {
     let subject = one_line(&finding.subject);
-    let (share, samples) = (percent(finding.share), whole(finding.samples));
+    let (share, samples) = (figure::share(finding.share), whole(finding.samples));
     let of = if finding.weight > 0 { "of all latency" } else { "of all accesses" };
     let list = |names: &[String]| names.iter().map(|name| one_line(name)).collect::<Vec<_>>().join(", ");
     let members = match finding.members.as_slice() {
@@ -158,7 +158,7 @@ fn events(out: &mut String, found: &SampledFindings, style: TextStyle) {
             whole(event.samples),
             whole(event.period),
             whole(event.weight),
-            percent(event.in_kernel as f64 / event.samples.max(1) as f64),
+            figure::share(event.in_kernel as f64 / event.samples.max(1) as f64),
             one_line(&event.name).into_owned(),
             event.carries.join(", "),
         ]);
@@ -175,7 +175,7 @@ fn functions(out: &mut String, found: &SampledFindings, top: usize, style: TextS
             Table::new(figures.into_iter().chain([("function", Align::Left), ("file", Align::Left)]));
         for function in own.iter().take(top) {
             table.row([
-                percent(function.share),
+                figure::share(function.share),
                 whole(function.samples),
                 one_line(&function.name).into_owned(),
                 one_line(&function.file).into_owned(),
@@ -202,9 +202,9 @@ fn with_callees(
     let mut table = Table::new(figures.into_iter().chain([("function", Align::Left), ("file", Align::Left)]));
     for (function, all) in own.iter().take(top) {
         table.row([
-            percent(all.share),
+            figure::share(all.share),
             whole(all.samples),
-            percent(function.share),
+            figure::share(function.share),
             one_line(&function.name).into_owned(),
             one_line(&function.file).into_owned(),
         ]);
@@ -215,7 +215,7 @@ fn with_callees(
 
 fn accesses(all: &SampledAccesses, has_weight: bool) -> [String; 6] {
     [
-        percent(if has_weight { all.weight_share } else { all.sample_share }),
+        figure::share(if has_weight { all.weight_share } else { all.sample_share }),
         whole(all.samples),
         whole(all.loads),
         whole(all.stores),
@@ -270,7 +270,7 @@ fn sources(out: &mut String, found: &SampledFindings, top: usize, style: TextSty
     let mut table = Table::new(figures.into_iter().chain([("from", Align::Left)]));
     for source in found.sources.iter().take(top) {
         table.row([
-            percent(if has_weight { source.weight_share } else { source.samples as f64 / all as f64 }),
+            figure::share(if has_weight { source.weight_share } else { source.samples as f64 / all as f64 }),
             whole(source.samples),
             whole(source.weight),
             source.from.clone(),
@@ -312,9 +312,9 @@ fn against_model(out: &mut String, found: &SampledFindings, top: usize, style: T
         let clock = &one.clock;
         let differs = !clock.is_explained && (one.of_cycles - clock.share).abs() >= LEAST_DIFFERENCE;
         table.row([
-            percent(one.of_cycles),
-            percent(clock.share),
-            format!("{} to {}", percent(clock.low), percent(clock.high)),
+            figure::share(one.of_cycles),
+            figure::share(clock.share),
+            format!("{} to {}", figure::share(clock.low), figure::share(clock.high)),
             one_line(&one.name).into_owned(),
             if differs { "does not explain it" } else { "" }.to_owned(),
         ]);

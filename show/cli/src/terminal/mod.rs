@@ -3,8 +3,8 @@
 pub(crate) mod csv;
 pub(crate) mod errors;
 pub(crate) mod examples;
-pub(crate) mod figures;
 pub(crate) mod help_groups;
+pub(crate) mod more_rows;
 pub(crate) mod outcome;
 pub(crate) mod output;
 pub(crate) mod progress;

@@ -1,7 +1,7 @@
 //! The table of functions and their counts.
 
 use crate::whole_program::functions::FunctionProfile;
-use lineup_report::figure::whole;
+use lineup_model::figure::whole;
 use lineup_report::text::{Align, Table, TextStyle};
 use std::fmt::Write;
 

@@ -1,7 +1,7 @@
 //! The figures' main results, in sentences.
 
 use super::Calls;
-use crate::figure::{mean, share, whole};
+use lineup_model::figure::{mean, share, whole};
 use lineup_recording::Arm;
 use lineup_stats::interval::IntervalEstimate;
 use lineup_tail::analysis::{RegionAnalysis, RegionRun};

@@ -1,8 +1,8 @@
 //! The high-water listing, laid out as in the talk: for each new maximum a `#mark` line, its beginning, the code that
 //! ran inside, and its end.
 
-use crate::figure::whole;
 use crate::visible::one_line;
+use lineup_model::figure::whole;
 use lineup_tail::analysis::RegionRun;
 use lineup_tail::high_water::Mark;
 use lineup_tail::symbols::SymbolisedAddress;
@@ -47,9 +47,10 @@ fn list(text: &mut String, mark: &Mark) {
     if mark.inner_not_listed > 0 {
         line(format!("#           and {} more calls", mark.inner_not_listed));
     }
-    let share = 100.0 * mark.cost.code_stall_cycles as f64 / mark.cost.cycles.max(1) as f64;
+    let share =
+        lineup_model::figure::share(mark.cost.code_stall_cycles as f64 / mark.cost.cycles.max(1) as f64);
     line(format!(
-        "#           {:<44} {:>10} {:>10} {:>8}  I-stall {share:.0}%",
+        "#           {:<44} {:>10} {:>10} {:>8}  I-stall {share}",
         "in all", mark.cost.cycles, mark.cost.code_stall_cycles, mark.cost.instructions
     ));
     line(format!("# end   pc: {}", place(&mark.to)));

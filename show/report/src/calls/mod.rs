@@ -37,7 +37,7 @@ pub struct Calls<'a> {
 impl<'a> Calls<'a> {
     /// The label of a run.
     fn label(&self, run: usize) -> &'a str {
-        self.analysis.runs.get(run).map_or(crate::figure::UNKNOWN, |facts| &facts.label)
+        self.analysis.runs.get(run).map_or(lineup_model::figure::UNKNOWN, |facts| &facts.label)
     }
 
     /// The regions shown in full.

@@ -2,9 +2,9 @@
 
 use super::text::notes;
 use super::{Calls, findings, sections, tables};
-use crate::figure::{UNKNOWN, whole};
 use crate::html::{Section, name, page};
 use crate::visible::shortened;
+use lineup_model::figure::{UNKNOWN, whole};
 use lineup_tail::analysis::RegionAnalysis;
 use maud::{Markup, html};
 

@@ -4,7 +4,7 @@ use super::findings::{coefficient, same_caches};
 use super::tables::{self, label};
 use super::{Calls, high_water_listing};
 use crate::distributions::{Series, of_all, overlay, rescaled, scattergram};
-use crate::figure::{mean_or_unknown, share, whole};
+use lineup_model::figure::{mean_or_unknown, share, whole};
 use lineup_recording::Arm;
 use lineup_tail::analysis::{RegionAnalysis, RegionRun};
 use lineup_tail::distribution::values;
@@ -162,10 +162,10 @@ pub(super) fn second_tail(calls: &Calls<'_>, region: &RegionAnalysis) -> Markup 
         h4 { (label(calls, run.run)) }
         @match &run.second_tail {
             None => p { "Too few calls." },
-            Some(tail) if tail.tail_calls == 0 => p { "No call executes more than " (crate::figure::mean(tail.above_instructions)) " instructions: there is no second tail." },
+            Some(tail) if tail.tail_calls == 0 => p { "No call executes more than " (lineup_model::figure::mean(tail.above_instructions)) " instructions: there is no second tail." },
             Some(tail) => {
                 p { (of_all(tail.tail_calls, tail.tail_calls + tail.usual_calls)) " calls execute more than "
-                    (crate::figure::mean(tail.above_instructions)) " instructions. They execute " (share(tail.share_of_instructions))
+                    (lineup_model::figure::mean(tail.above_instructions)) " instructions. They execute " (share(tail.share_of_instructions))
                     " of all instructions and take " (share(tail.share_of_cycles)) " of all cycles. The most instructions are "
                     (mean_or_unknown(tail.instructions_per_peak)) " times the peak, the most I-stall cycles in these calls "
                     (mean_or_unknown(tail.code_stall_per_peak)) " times." }

@@ -2,9 +2,9 @@
 
 use super::Calls;
 use super::findings::{coefficient, estimate, of_calls};
-use crate::figure::{UNKNOWN, mean, mean_or_unknown, share, whole};
 use crate::html::{name, scroll};
 use crate::visible::shortened;
+use lineup_model::figure::{UNKNOWN, mean, mean_or_unknown, share, whole};
 use lineup_tail::Metric;
 use lineup_tail::analysis::{RegionAnalysis, RegionRun};
 use lineup_tail::distribution::Difference;

@@ -2,9 +2,9 @@
 
 use super::findings::{coefficient, estimate};
 use super::{Calls, findings, high_water_listing};
-use crate::figure::{UNKNOWN, mean, mean_or_unknown, share, whole};
 use crate::text::{Align, Extent, Table, TextStyle, screen};
 use crate::visible::{many_lines, one_line};
+use lineup_model::figure::{UNKNOWN, mean, mean_or_unknown, share, whole};
 use lineup_tail::Metric;
 use lineup_tail::analysis::{RegionAnalysis, RegionRun};
 use lineup_tail::distribution::Difference;

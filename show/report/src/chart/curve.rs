@@ -1,7 +1,7 @@
 //! Values over equal steps, as lines, with intervals where there are any.
 
 use super::scale::{Scale, round};
-use crate::figure::mean;
+use lineup_model::figure::mean;
 use maud::{Markup, html};
 
 /// One line.

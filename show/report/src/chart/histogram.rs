@@ -1,7 +1,7 @@
 //! Histograms of several series over each other.
 
 use super::scale::{Scale, anchor, round};
-use crate::figure::{mean, share};
+use lineup_model::figure::{mean, share};
 use maud::{Markup, html};
 
 /// One series of a histogram.

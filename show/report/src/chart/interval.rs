@@ -1,7 +1,7 @@
 //! A ratio, its interval, and the margin that it is judged against.
 
 use super::scale::{Scale, anchor, round};
-use crate::figure::change;
+use lineup_model::figure::change;
 use maud::{Markup, html};
 
 /// The marks to draw: ratios around 1.

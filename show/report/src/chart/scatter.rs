@@ -1,7 +1,7 @@
 //! One point for each event: two quantities against each other.
 
 use super::scale::{Scale, anchor};
-use crate::figure::mean;
+use lineup_model::figure::mean;
 use maud::{Markup, html};
 
 const WIDTH: f64 = 520.0;

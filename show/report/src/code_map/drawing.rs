@@ -1,12 +1,12 @@
 //! One function: its lines as boxes, and its pages next to them.
 
-use crate::figure::{share, whole};
 use crate::html::{name, scroll};
 use crate::study::region_letter;
 use crate::visible::shortened;
 use lineup_codelayout::{
     CodeMap, LINE_BYTES, MappedFunction, MappedLine, MappedPage, PAGE_BYTES, RegionFetch,
 };
+use lineup_model::figure::{counted, share, whole};
 use maud::{Markup, html};
 
 /// Pages in the list of all.
@@ -164,11 +164,6 @@ fn bytes(executed: u64, own: u64) -> Markup {
             }
         }
     }
-}
-
-/// A count with its unit.
-pub(super) fn counted(count: u64, what: &str) -> String {
-    format!("{} {what}{}", whole(count), if count == 1 { "" } else { "s" })
 }
 
 /// A count in few characters.

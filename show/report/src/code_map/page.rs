@@ -1,10 +1,10 @@
 //! The page.
 
-use super::drawing::{MOST_PAGES, counted, function, legend, strip};
-use crate::figure::{share, whole};
+use super::drawing::{MOST_PAGES, function, legend, strip};
 use crate::html::{Section, letters, name, page, scroll};
 use crate::visible::shortened;
 use lineup_codelayout::{CodeMap, MappedFunction, MappedPage, Summary};
+use lineup_model::figure::{counted, share, whole};
 use maud::{Markup, html};
 
 /// Lines drawn; a browser must show them all.

@@ -1,9 +1,9 @@
 //! Effects as text.
 
 use super::{CallsReport, ConnectionReport, EffectsCheck, EffectsReport, ProcessReport};
-use crate::figure::whole;
 use crate::text::{Align, Table, TextStyle};
 use crate::visible::{one_line, shortened};
+use lineup_model::figure::whole;
 use lineup_prove::effects::EffectDifference;
 
 /// The most characters of a request that a row shows.

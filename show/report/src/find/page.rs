@@ -2,7 +2,6 @@
 
 use super::stacks::{Node, boxes};
 use super::words;
-use crate::figure::{UNKNOWN, mean, share, whole};
 use crate::html::{Section, legend, letters, name, one_map, page, scroll};
 use crate::study::{LineMap, MemberUse, ObjectLines, Owner, OwnerKind, RegionUse};
 use crate::visible::shortened;
@@ -10,6 +9,7 @@ use lineup_find::{
     AllocationStalls, ContextStalls, Finding, Findings, FunctionStalls, Kind, LaidMember, MemberMap,
     OwnerStalls,
 };
+use lineup_model::figure::{UNKNOWN, mean, share, whole};
 use lineup_model::sampling::ClockEvent;
 use maud::{Markup, html};
 

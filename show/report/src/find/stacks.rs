@@ -1,9 +1,9 @@
 //! Stalls as boxes from the outside in: data by type, member and function, code by function. Heights are shares.
 
-use crate::figure::{share, whole};
 use crate::html::name;
 use crate::visible::shortened;
 use lineup_find::Stack;
+use lineup_model::figure::{share, whole};
 use maud::{Markup, html};
 
 /// Boxes of less than this share of all stalls are put together.

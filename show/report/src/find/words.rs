@@ -1,11 +1,11 @@
 //! Findings in words, for every output.
 
-use crate::figure::{change, share, whole};
 use crate::visible::one_line;
 use lineup_find::{
     BetweenThreads, Bursts, CostSource, Evidence, Finding, Findings, Kind, NoFinding, Sign, Stalls,
     WithoutFinding,
 };
+use lineup_model::figure::{change, share, whole};
 use lineup_model::first_names;
 
 /// Members named at most.

@@ -2,8 +2,8 @@
 
 use super::elements::{name, scroll};
 use crate::chart::{Curve, curves};
-use crate::figure::{NO_ESTIMATE, UNKNOWN, change, factor, is_estimate, share, short_time_ns, whole};
 use crate::study::{CallTime, RegionReport, StudyReport, region_letter};
+use lineup_model::figure::{NO_ESTIMATE, UNKNOWN, change, factor, is_estimate, share, short_time_ns, whole};
 use lineup_prove::links::ONE_LINK_MEANS;
 use maud::{Markup, html};
 
@@ -35,7 +35,7 @@ pub(super) fn call_times(report: &StudyReport) -> Markup {
                         td.n { (short_time_ns(after)) }
                         @if is_estimate(all.ratio_low, all.ratio_high) {
                             td.n { (change(all.ratio)) }
-                            td { (change(all.ratio_low)) " to " (change(all.ratio_high)) " (" (share(all.level)) ")" }
+                            td { (change(all.ratio_low)) " to " (change(all.ratio_high)) " (" (lineup_model::figure::level(all.level)) ")" }
                         } @else {
                             td.n { (UNKNOWN) }
                             td { (NO_ESTIMATE) }
@@ -106,7 +106,7 @@ fn by_cpus(points: &[(usize, &CallTime)]) -> Markup {
                 td.n { (short_time_ns(after)) }
                 @if is_estimate(all.ratio_low, all.ratio_high) {
                     td.n { (factor(1.0 / all.ratio)) }
-                    td { (factor(1.0 / all.ratio_high)) " to " (factor(1.0 / all.ratio_low)) " (" (share(all.level)) ")" }
+                    td { (factor(1.0 / all.ratio_high)) " to " (factor(1.0 / all.ratio_low)) " (" (lineup_model::figure::level(all.level)) ")" }
                 } @else {
                     td.n { (UNKNOWN) }
                     td { (NO_ESTIMATE) }

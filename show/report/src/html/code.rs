@@ -2,8 +2,8 @@
 
 use super::elements::{name, scroll};
 use super::optimisers::optimisers;
-use crate::figure::{UNKNOWN, change, mean, whole};
 use crate::study::{COLD_AGAINST, CodeFigure, CodeReport, ColdCalls, HintsReport};
+use lineup_model::figure::{UNKNOWN, change, mean, whole};
 use lineup_prove::links::ONE_LINK_MEANS;
 use maud::{Markup, html};
 

@@ -5,7 +5,7 @@ use crate::chart::{
     Bar, HistogramSeries, IntervalMark, QuantileSeries, RunOrderSeries, histogram_overlay, quantile_plot,
     ratio_interval, run_order,
 };
-use crate::figure::{NO_ESTIMATE, change, is_estimate, mean, share, time_ns};
+use lineup_model::figure::{NO_ESTIMATE, change, is_estimate, mean, time_ns};
 use lineup_prove::compare::{Collected, ComparedMetric, Comparison, Contrast, Estimated, VariantValues};
 use lineup_prove::detectable_in_words;
 use lineup_prove::links::{links_mean, of_links};
@@ -41,7 +41,7 @@ pub fn comparison_page(about: &ComparisonPage<'_>, comparison: &Comparison, coll
     let lead = html! {
         @for (index, command) in about.commands.iter().enumerate() { p.lead { b { (letter(index)) } ": " code { (command) } } }
         @if let Some(load) = about.under { p { "under " code { (load) } } }
-        p.muted { (comparison.blocks) " blocks (" (about.stopped) "), " (share(about.level)) " intervals, margin " (share(about.margin)) ". " (links_mean(about.links)) }
+        p.muted { (comparison.blocks) " blocks (" (about.stopped) "), " (lineup_model::figure::level(about.level)) " intervals, margin " (lineup_model::figure::level(about.margin)) ". " (links_mean(about.links)) }
     };
     let (first, others) = match comparison.metrics.split_first() {
         Some((first, others)) => (Some(first), others),
@@ -97,7 +97,7 @@ fn estimate(contrast: &Contrast, unit: &Unit) -> Markup {
             Estimated::Ratio { judged, .. } => { (change(judged.ratio)) " (" (change(judged.interval.low)) " to " (change(judged.interval.high)) ")" }
             Estimated::Difference(difference) => { (value(difference.difference, unit)) " (" (value(difference.interval.low, unit)) " to " (value(difference.interval.high, unit)) ")" }
         }
-        @if let Some(share) = contrast.link_share { span.muted { "; links are " (crate::figure::share(share)) " of the spread of blocks" } }
+        @if let Some(share) = contrast.link_share { span.muted { "; links are " (lineup_model::figure::share(share)) " of the spread of blocks" } }
         @if let Some(smallest) = contrast.smallest_detectable { span.muted { "; " (detectable_in_words(smallest)) } }
     }
 }

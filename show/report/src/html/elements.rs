@@ -1,7 +1,7 @@
 //! Elements of pages: names, sentences, wide tables, changes.
 
-use crate::figure::mean;
 use crate::visible::shortened;
+use lineup_model::figure::mean;
 use maud::{Markup, html};
 
 /// Longest name on a page; the full one is in the JSON form.

@@ -1,8 +1,8 @@
 //! Two kernels that were built and booted, side by side.
 
 use super::elements::{name, scroll, sentence};
-use crate::figure::{mean, whole};
 use crate::study::{GuestComparison, RegionCosts, TypeLines};
+use lineup_model::figure::{mean, whole};
 use maud::{Markup, html};
 
 pub(super) fn guest(guest: Option<&GuestComparison>) -> Markup {

@@ -2,9 +2,9 @@
 
 use super::elements::{NAME_CHARACTERS, delta, name, scroll, sentence};
 use crate::chart::{Bar, HistogramSeries, histogram_overlay};
-use crate::figure::{UNKNOWN, mean, mean_or_unknown, whole};
 use crate::study::{Footprint, LineDistribution, LineKind, RegionReport, StudyReport, region_letter};
 use crate::visible::shortened;
+use lineup_model::figure::{UNKNOWN, mean, mean_or_unknown, whole};
 use maud::{Markup, html};
 
 pub(super) fn regions(report: &StudyReport) -> Markup {

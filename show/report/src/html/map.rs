@@ -1,12 +1,12 @@
 //! Line maps: rows of sixteen bytes, coloured by use.
 
 use super::elements::{NAME_CHARACTERS, name, scroll, sentence};
-use crate::figure::{UNKNOWN, mean, whole};
 use crate::study::{
     Cell, Line, LineMap, ObjectLines, OwnerKind, RegionUse, SharedLine, Sharing, StudyReport, UseClass,
     region_letter,
 };
 use crate::visible::shortened;
+use lineup_model::figure::{UNKNOWN, mean, whole};
 use maud::{Markup, html};
 use std::fmt::Write;
 

@@ -1,8 +1,8 @@
 //! Several optimisers' versions of a program.
 
 use super::elements::{scroll, sentence};
-use crate::figure::whole;
 use crate::study::Optimisers;
+use lineup_model::figure::whole;
 use lineup_prove::links::ONE_LINK_MEANS;
 use maud::{Markup, html};
 

@@ -2,8 +2,8 @@
 
 use super::elements::sentence;
 use crate::chart::{IntervalMark, QuantileSeries, quantile_plot, ratio_interval};
-use crate::figure::{NO_ESTIMATE, change, is_estimate, share, time_ns, whole};
 use crate::study::{OutputCheck, ProofReport, TimeReport, TimeVerdict};
+use lineup_model::figure::{NO_ESTIMATE, change, is_estimate, time_ns, whole};
 use lineup_prove::detectable_in_words;
 use lineup_prove::links::links_mean;
 use maud::{Markup, html};
@@ -60,7 +60,7 @@ fn facts(time: &TimeReport, blocks: u64) -> Markup {
 }
 
 fn meaning(time: &TimeReport) -> String {
-    let margin = share(time.margin);
+    let margin = lineup_model::figure::level(time.margin);
     match time.verdict {
         TimeVerdict::Changed => "the interval excludes no change".into(),
         TimeVerdict::Equivalent => {

@@ -1,11 +1,11 @@
 //! Proposals, refusals, the patch.
 
 use super::elements::{name, scroll, sentence};
-use crate::figure::{UNKNOWN, mean, mean_or_unknown, whole};
 use crate::study::{
     ConstraintNote, Gain, Patch, Proposal, Refusal, SavingReport, SizeChange, StudyReport, region_letter,
 };
 use crate::visible::{many_lines, shortened};
+use lineup_model::figure::{UNKNOWN, mean, mean_or_unknown, whole};
 use maud::{Markup, html};
 
 pub(super) fn proposals(report: &StudyReport) -> Markup {

@@ -9,9 +9,9 @@ use super::map::maps;
 use super::page::{Section, page};
 use super::proof::proof;
 use super::proposal::proposals;
-use crate::figure::{UNKNOWN, mean, share, whole};
 use crate::study::{CertificateReport, Coverage, LineKind, StudyReport, region_letter};
 use crate::visible::shortened;
+use lineup_model::figure::{UNKNOWN, mean, share, whole};
 use maud::{Markup, html};
 
 /// The study as one HTML page.

@@ -1,8 +1,8 @@
 //! The parts of the page of `lineup threads` for kernels alone: tasks, and the waits of functions' calls.
 
 use super::elements::{name, scroll};
-use crate::figure::whole;
 use lineup_explain::threads::{BetweenThreads, CallsInWindows, Waits};
+use lineup_model::figure::whole;
 use maud::{Markup, html};
 
 /// Tasks in the matrix: those that waited and made wait most.

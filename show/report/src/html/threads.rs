@@ -4,12 +4,12 @@
 use super::elements::{NAME_CHARACTERS, name, scroll};
 use super::page::{Section, page};
 use super::thread_tasks::{calls, tasks};
-use crate::figure::whole;
 use crate::visible::shortened;
 use lineup_explain::threads::{
     BesideHot, BetweenThreads, FalseSharing, LineBetween, LockReport, LockWait, Matrix, NeededData, Of,
     PairBetween, PartBetween, TaskBetween, UseOf, Waits, WaitsByOrder,
 };
+use lineup_model::figure::whole;
 use maud::{Markup, html};
 use std::collections::BTreeSet;
 

@@ -64,7 +64,7 @@ fn candidates(report: &PlacementReport) -> Markup {
     };
     html! {
         (scroll("Candidates", &table))
-        p.muted { "Intervals cover the number of candidates: level " (crate::figure::share(report.level)) " each." }
+        p.muted { "Intervals cover the number of candidates: level " (lineup_model::figure::level(report.level)) " each." }
     }
 }
 

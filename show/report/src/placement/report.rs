@@ -1,8 +1,8 @@
 //! The report of a study of placement, as values.
 
 use crate::ReportError;
-use crate::figure::{change, estimated};
 use crate::study::Fact;
+use lineup_model::figure::{change, estimated};
 use serde::Serialize;
 
 /// The form `lineup.placement/1`.

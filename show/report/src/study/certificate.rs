@@ -1,6 +1,6 @@
 //! The certificate of the patch, in short.
 
-use crate::figure::whole;
+use lineup_model::figure::whole;
 use serde::Serialize;
 
 /// The result of `lineup-check` for the patch.

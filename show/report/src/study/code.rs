@@ -2,8 +2,8 @@
 
 use super::optimisers::Optimisers;
 use super::proof::{TimeReport, TimeVerdict};
-use crate::figure::{change, short_time_ns, whole};
 use lineup_advise::hints::{Hint, RefusedHint};
+use lineup_model::figure::{change, short_time_ns, whole};
 use serde::Serialize;
 
 /// A program whose code was put in another order, compared with the unchanged program.

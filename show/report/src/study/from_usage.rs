@@ -1,7 +1,7 @@
 //! From the regions' accesses to the bytes of objects and variables to line maps.
 
 use super::line_map::{LineMap, MemberUse, ObjectLines, Owner, RegionUse, Sharing};
-use crate::figure::{share, whole};
+use lineup_model::figure::{share, whole};
 use lineup_model::line::LineSize;
 use lineup_model::types::{AggregateKind, Member, MemberRole, TypeId, Types};
 use lineup_model::usage::{self, ByteUse, TypeUse, VariableRef, VariableUse};

@@ -88,6 +88,6 @@ impl LeverReport {
 
     /// The measured time in words; a dash where none was measured.
     pub(crate) fn time_in_words(&self) -> String {
-        self.elapsed.as_ref().map_or_else(|| crate::figure::UNKNOWN.to_owned(), Change::in_words)
+        self.elapsed.as_ref().map_or_else(|| lineup_model::figure::UNKNOWN.to_owned(), Change::in_words)
     }
 }

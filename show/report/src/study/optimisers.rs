@@ -1,7 +1,7 @@
 //! Several optimisers' versions of a program, side by side: all trained by one run, and timed and counted in another.
 
 use super::proof::TimeVerdict;
-use crate::figure::{change, short_time_ns};
+use lineup_model::figure::{change, short_time_ns};
 use lineup_prove::compare::{Comparison, Estimated};
 use lineup_prove::metric::ELAPSED;
 use serde::Serialize;
@@ -157,7 +157,7 @@ fn told(ratio: Option<TimeRatio>, mean_ns: Option<f64>) -> String {
     match (ratio, mean_ns) {
         (Some(ratio), _) => ratio.in_words(),
         (None, Some(mean_ns)) => short_time_ns(mean_ns),
-        (None, None) => crate::figure::UNKNOWN.into(),
+        (None, None) => lineup_model::figure::UNKNOWN.into(),
     }
 }
 
@@ -203,8 +203,8 @@ impl Optimisers {
     /// The basis of the times, in a sentence.
     pub(crate) fn times_in_words(&self) -> String {
         format!(
-            "Times against the program as linked, with intervals of {:.0} % each, of {} blocks of runs, {}.",
-            100.0 * self.level,
+            "Times against the program as linked, with intervals of {} each, of {} blocks of runs, {}.",
+            lineup_model::figure::level(self.level),
             self.blocks,
             lineup_prove::links::OF_ONE_LINK
         )

@@ -1,7 +1,7 @@
 //! The proposals and refusals, with their reasons.
 
-use crate::figure::{mean, share};
 use lineup_advise::proposal::{KindName, PredictedWaits, StallShare};
+use lineup_model::figure::{mean, share};
 use serde::Serialize;
 
 /// A change that was worked out.

@@ -1,6 +1,6 @@
 //! Data and code that a change moves but does not name.
 
-use crate::figure::whole;
+use lineup_model::figure::whole;
 use lineup_model::line::LineSize;
 use lineup_model::usage::VariableRef;
 use std::collections::{BTreeMap, BTreeSet};

@@ -109,7 +109,7 @@ impl StudyReport {
 
     /// The name of a region by its index; a dash when there is no such region.
     pub fn region_name(&self, region: usize) -> &str {
-        self.regions.get(region).map_or(crate::figure::UNKNOWN, |region| &region.name)
+        self.regions.get(region).map_or(lineup_model::figure::UNKNOWN, |region| &region.name)
     }
 
     /// The report as JSON with line ends, for files and for `--json`.

@@ -2,9 +2,9 @@
 
 use super::study::Writer;
 use super::{Align, Table};
-use crate::figure::{UNKNOWN, change, mean, whole};
 use crate::study::{COLD_AGAINST, CodeReport, ColdCalls};
 use crate::visible::{one_line, shortened};
+use lineup_model::figure::{UNKNOWN, change, mean, whole};
 
 /// Longest name of a region.
 const NAME_CHARACTERS: usize = 30;

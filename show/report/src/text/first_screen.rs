@@ -4,15 +4,15 @@
 use super::screen::SCREEN_LINES;
 use super::study::{Writer, note_text};
 use super::{Align, Table};
-use crate::figure::{
-    NO_ESTIMATE, UNKNOWN, change, estimated, factor, is_estimate, mean, mean_or_unknown, share, whole,
-};
 use crate::study::{CYCLES, SOURCES, WEIGHTS};
 use crate::study::{
     CallTime, Footprint, LineKind, Patch, Proposal, ProposalStatus, Refusal, RegionReport, StudyReport,
     region_letter,
 };
 use crate::visible::{one_line, shortened};
+use lineup_model::figure::{
+    NO_ESTIMATE, UNKNOWN, change, estimated, factor, is_estimate, mean, mean_or_unknown, share, whole,
+};
 use lineup_model::first_names;
 use lineup_prove::links::OF_ONE_LINK;
 

@@ -2,9 +2,9 @@
 
 use super::study::Writer;
 use super::{Align, Table};
-use crate::figure::{mean, whole};
 use crate::study::{GuestComparison, MeanCost};
 use crate::visible::one_line;
+use lineup_model::figure::{mean, whole};
 
 impl Writer {
     pub(super) fn guest(&mut self, guest: &GuestComparison) {

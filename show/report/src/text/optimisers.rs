@@ -2,9 +2,9 @@
 
 use super::study::Writer;
 use super::{Align, Table};
-use crate::figure::whole;
 use crate::study::Optimisers;
 use crate::visible::{one_line, shortened};
+use lineup_model::figure::whole;
 
 /// Longest reason on the first screen.
 const REASON_CHARACTERS: usize = 150;

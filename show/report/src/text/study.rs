@@ -2,15 +2,15 @@
 
 use super::wrap::wrapped;
 use super::{Align, Table, Telling, TextStyle};
-use crate::figure::{
-    NO_ESTIMATE, UNKNOWN, change, factor, is_estimate, mean, mean_or_unknown, share, short_time_ns, signed,
-    whole,
-};
 use crate::study::{
     ConstraintNote, Coverage, Gain, Line, LineDistribution, LineMap, ObjectLines, OutputCheck, ProofReport,
     RegionReport, SavingReport, SharedLine, StudyReport, TimeReport, region_letter,
 };
 use crate::visible::{many_lines, one_line, shortened};
+use lineup_model::figure::{
+    NO_ESTIMATE, UNKNOWN, change, factor, is_estimate, level, mean, mean_or_unknown, share, short_time_ns,
+    signed, whole,
+};
 use lineup_prove::detectable_in_words;
 use lineup_prove::links::OF_ONE_LINK;
 use std::fmt::Write;
@@ -513,15 +513,15 @@ pub(crate) fn time_sentence(time: &TimeReport, blocks: u64) -> String {
         return format!("Whole-process time, over {} blocks: {NO_ESTIMATE}.", whole(blocks));
     }
     format!(
-        "Whole-process time {}, {:.0} % interval {} to {}, over {} blocks: {}, {} (margin {}; {}).",
+        "Whole-process time {}, {} interval {} to {}, over {} blocks: {}, {} (margin {}; {}).",
         change(time.ratio),
-        100.0 * time.level,
+        level(time.level),
         change(time.ratio_low),
         change(time.ratio_high),
         whole(blocks),
         time.verdict.word(),
         time.links_in_words(),
-        share(time.margin),
+        level(time.margin),
         seen.strip_prefix("a change of ").unwrap_or(&seen),
     )
 }

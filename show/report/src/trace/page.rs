@@ -1,8 +1,8 @@
 //! The page.
 
 use super::{TracedRun, counters_read, high_water_listing, sections};
-use crate::figure::whole;
 use crate::html::{Section, name, page, scroll};
+use lineup_model::figure::whole;
 use lineup_trace::NameKind;
 use lineup_trace::attribution::Attribution;
 use maud::{Markup, html};

@@ -2,8 +2,8 @@
 
 use super::TracedRun;
 use crate::distributions::{Counted, Series, overlay, rescaled, scattergram};
-use crate::figure::{mean, time_ns, whole};
 use crate::html::scroll;
+use lineup_model::figure::{mean, share, time_ns, whole};
 use lineup_trace::attribution::{Attribution, Evidence};
 use lineup_trace::layout::{COUNTERS, mode};
 use lineup_trace::reader::metric_of;
@@ -65,11 +65,6 @@ pub(super) fn causes(found: &Attribution) -> Markup {
             ", each counted up to " (time_ns(found.window.to_ns)) "." }
         (scroll("Causes of the tail", &table))
     }
-}
-
-/// A share of the tail may be below zero.
-fn share(value: f64) -> String {
-    crate::figure::share(value).replace('-', "−")
 }
 
 fn signed_time(ns: f64) -> String {

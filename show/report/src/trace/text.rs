@@ -1,9 +1,10 @@
 //! A trace, and the causes of a region's tail, as text for a terminal.
 
 use super::{TracedRun, high_water_listing};
-use crate::figure::whole;
 use crate::text::{Align, Extent, Table, TextStyle, screen};
 use crate::visible::one_line;
+use lineup_model::figure;
+use lineup_model::figure::whole;
 use lineup_stats::interval::IntervalEstimate;
 use lineup_trace::NameKind;
 use lineup_trace::attribution::{Attribution, Evidence};
@@ -12,18 +13,23 @@ use lineup_trace::summary::{Distribution, NameSummary, Summary, summarise};
 use std::fmt::Write as _;
 
 fn percent(share: &IntervalEstimate) -> String {
-    format!("{:>6.1} %  ({:.1} to {:.1} %)", share.value * 100.0, share.low * 100.0, share.high * 100.0)
+    format!(
+        "{:>8}  ({} to {})",
+        figure::share(share.value),
+        figure::share(share.low),
+        figure::share(share.high)
+    )
 }
 
 /// Each cause's share of a region's tail.
 fn attribution_text(found: &Attribution) -> String {
     let mut text = format!(
-        "{}: {} calls without intervention; median {:.0} ns; the slowest {:.1} %, beyond {:.0} ns: mean {:.0} ns, each \
+        "{}: {} calls without intervention; median {:.0} ns; the slowest {}, beyond {:.0} ns: mean {:.0} ns, each \
          counted up to {:.0} ns; counters: {:?}\n",
         one_line(&found.region),
         found.calls,
         found.median_ns,
-        (1.0 - found.tail.from) * 100.0,
+        figure::share(1.0 - found.tail.from),
         found.window.from_ns,
         found.tail_ns,
         found.window.to_ns,
@@ -133,8 +139,9 @@ fn distributions(summary: &Summary, extent: Extent) -> Table {
 
 fn modes_text(name: &str, modes: &[Mode]) -> String {
     let one = |mode: &Mode| {
-        let (share, centre, low, high) = (mode.share * 100.0, mode.centre_ns, mode.low_ns, mode.high_ns);
-        format!("{share:.1} % near {centre:.0} ns ({low:.0} to {high:.0})")
+        let (share, centre, low, high) =
+            (figure::share(mode.share), mode.centre_ns, mode.low_ns, mode.high_ns);
+        format!("{share} near {centre:.0} ns ({low:.0} to {high:.0})")
     };
     let all: Vec<String> = modes.iter().map(one).collect();
     let count = if modes.len() == 1 { "one mode".to_owned() } else { format!("{} modes", modes.len()) };

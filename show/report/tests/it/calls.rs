@@ -115,7 +115,7 @@ fn the_listing_is_laid_out_as_the_talk_has_it() {
     assert_eq!(lines[0], "#mark          : ----- 1 max:        2,500 cycles -----");
     assert!(lines[1].starts_with("# start pc: ffffffff81000010 <script>"), "{}", lines[1]);
     assert!(lines[3].starts_with("#        10 <script>"), "{}", lines[3]);
-    assert!(lines[4].contains("in all") && lines[4].ends_with("I-stall 0%"), "{}", lines[4]);
+    assert!(lines[4].contains("in all") && lines[4].ends_with("I-stall 0 %"), "{}", lines[4]);
     assert!(lines[5].starts_with("# end   pc: ffffffff81000020"), "{}", lines[5]);
 }
 

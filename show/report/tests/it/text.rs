@@ -51,7 +51,7 @@ fn the_first_screen_of_a_terminal_tells_verdict_change_patch_and_what_to_type() 
     program.
     Output and exit status equal in all 92 runs.
     Whole-process time −2.84 %, 95 % interval −3.29 % to −2.40 %, over 22 blocks:
-    changed, of this one link (margin 1.0 %; 0.6 % would have been seen).
+    changed, of this one link (margin 1 %; 0.62 % would have been seen).
     Time of calls, of this one link: A −9.99 % [−10.02 %, −9.96 %] changed.
 
     Data lines of 64 bytes per call
@@ -130,7 +130,7 @@ fn a_pipe_gets_plain_columns() {
     fewer lines (−64.00 per call), 2.84 % less time, of this one link
     Effects compared and equal: standard output, exit status; not compared: bytes written to standard error (all of it), different between two runs of the same program.
     Output and exit status equal in all 92 runs.
-    Whole-process time −2.84 %, 95 % interval −3.29 % to −2.40 %, over 22 blocks: changed, of this one link (margin 1.0 %; 0.6 % would have been seen).
+    Whole-process time −2.84 %, 95 % interval −3.29 % to −2.40 %, over 22 blocks: changed, of this one link (margin 1 %; 0.62 % would have been seen).
     Time of calls, of this one link: A −9.99 % [−10.02 %, −9.96 %] changed.
 
     Data lines of 64 bytes per call

@@ -2,6 +2,7 @@
 
 use crate::trials::replay::cycles;
 use crate::work::Work;
+use lineup_model::figure;
 use lineup_recording::{ProgramExit, Summary};
 use std::collections::BTreeMap;
 
@@ -31,8 +32,8 @@ impl Work<'_, '_> {
         let worth = lacking.into_iter().filter(|(_, cycles)| share(*cycles) >= LEAST_LACKING);
         let lacks = worth.map(|((path, lack), cycles)| {
             format!(
-                "{:.1} % of modelled stalls are for data of code in {path}: {lack}",
-                100.0 * share(cycles)
+                "{} of modelled stalls are for data of code in {path}: {lack}",
+                figure::share(share(cycles))
             )
         });
         let told = self.recorded.summary.iter().flat_map(|summary| summary.notes.clone());

@@ -1,12 +1,13 @@
 //! Selection of the functions that are marked cold.
 
-use super::hint::{Edit, Hint, Hints, RefusedHint, grouped, is_beyond_doubt};
+use super::hint::{Edit, Hint, Hints, RefusedHint, is_beyond_doubt};
 use crate::kinds::hints::macros::Macros;
 use crate::text::language::SourceLanguage;
 use crate::text::lex::{Kind, Lexed};
 use crate::text::source_place::SourcePlace;
 use crate::text::sources::Sources;
 use lineup_model::branch::NeverCalled;
+use lineup_model::figure;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The attribute for projects without a macro for it.
@@ -50,7 +51,7 @@ pub(super) fn functions(
         if one.callers.len() > MOST_CALLERS {
             callers += &format!(" and {} others", one.callers.len() - MOST_CALLERS);
         }
-        let because = format!("never called; {callers} could have {} times", grouped(one.decisions));
+        let because = format!("never called; {callers} could have {} times", figure::whole(one.decisions));
         hints.given.push(Hint { at, hint, of: one.function.clone(), because });
     }
 }

@@ -1,12 +1,13 @@
 //! Selection of the conditions that get a hint.
 
-use super::hint::{Edit, Hint, Hints, RefusedHint, grouped, is_beyond_doubt, is_contradicted};
+use super::hint::{Edit, Hint, Hints, RefusedHint, is_beyond_doubt, is_contradicted};
 use crate::kinds::hints::macros::Macros;
 use crate::kinds::hints::site::{If, Lines, if_at};
 use crate::text::lex::line_at;
 use crate::text::source_place::SourcePlace;
 use crate::text::sources::Sources;
 use lineup_model::branch::{Branch, Evidence, SourcePosition};
+use lineup_model::figure;
 use std::collections::BTreeMap;
 
 /// Longest condition that a report shows.
@@ -108,7 +109,7 @@ impl File<'_> {
         if !is_beyond_doubt(seen, all) {
             let because = format!(
                 "code of its rarer outcome ran {} times, more often than its branch shows",
-                grouped(seen)
+                figure::whole(seen)
             );
             return Decision::Refused(because);
         }
@@ -116,7 +117,7 @@ impl File<'_> {
             1 => String::new(),
             count => format!(", in {count} copies"),
         };
-        let because = format!("held {} times of {}{copies}", grouped(held), grouped(all));
+        let because = format!("held {} times of {}{copies}", figure::whole(held), figure::whole(all));
         Decision::Hint { is_likely, because }
     }
 

@@ -61,16 +61,3 @@ pub(super) fn is_beyond_doubt(few: u64, all: u64) -> bool {
 pub(super) fn is_contradicted(few: u64, all: u64) -> bool {
     wilson(few, all, LEVEL).is_some_and(|[low, _]| low > MOST_SHARE)
 }
-
-/// A number with a comma at every third digit.
-pub(super) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut out = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
-}

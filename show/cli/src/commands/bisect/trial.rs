@@ -161,7 +161,12 @@ impl Trials<'_> {
 
 /// An estimate in words: `+4.99 % [+4.80 %, +5.20 %]`.
 pub(crate) fn in_words(estimate: &RatioEstimate) -> String {
-    use crate::terminal::figures::change;
+    use lineup_model::figure;
     let interval = estimate.interval;
-    format!("{} [{}, {}]", change(estimate.ratio), change(interval.low), change(interval.high))
+    format!(
+        "{} [{}, {}]",
+        figure::change(estimate.ratio),
+        figure::change(interval.low),
+        figure::change(interval.high)
+    )
 }

@@ -1,6 +1,6 @@
 //! `--fail-if 'time > +1%'`: a bound for continuous integration.
 
-use crate::terminal::figures;
+use lineup_model::figure;
 use lineup_prove::compare::{Comparison, Estimated};
 use lineup_prove::links::of_links;
 use lineup_prove::metric::ELAPSED;
@@ -65,8 +65,8 @@ impl Bound {
                     contrast.variant,
                     self.text,
                     self.metric,
-                    figures::change(judged.interval.low),
-                    figures::change(judged.interval.high),
+                    figure::change(judged.interval.low),
+                    figure::change(judged.interval.high),
                     of_links(comparison.links),
                 ));
             }

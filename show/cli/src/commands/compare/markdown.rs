@@ -1,9 +1,10 @@
 //! The result as a Markdown table that fits 72 columns.
 
 use super::report::Report;
-use crate::terminal::figures::{change, compact, percent};
+use lineup_model::figure;
 use lineup_prove::compare::{ComparedMetric, Contrast, Estimated};
 use lineup_prove::links::of_links;
+use lineup_report::compact::compact;
 use std::fmt::Write;
 
 pub(crate) fn render(report: &Report) -> String {
@@ -15,8 +16,8 @@ pub(crate) fn render(report: &Report) -> String {
         out,
         "\n{} blocks, {} intervals, margin {}, {}:\n",
         report.comparison.blocks,
-        percent(report.plan.stop.level),
-        percent(report.plan.margin),
+        figure::level(report.plan.stop.level),
+        figure::level(report.plan.margin),
         of_links(report.comparison.links)
     );
     out += &row("metric", "A", "", "change", "verdict");
@@ -37,7 +38,7 @@ fn line(metric: &ComparedMetric, contrast: &Contrast) -> String {
     };
     let span = match &contrast.estimate {
         Estimated::Ratio { judged, .. } => {
-            format!("{}..{}", change(judged.interval.low), change(judged.interval.high))
+            format!("{}..{}", figure::change(judged.interval.low), figure::change(judged.interval.high))
         }
         Estimated::Difference(estimate) => format!(
             "{}..{}",

@@ -1,7 +1,7 @@
 //! `lineup compare --from-table`: a comparison from printed figures.
 
-use crate::terminal::figures::{change, percent};
 use anyhow::{Context, Result, bail};
+use lineup_model::figure;
 use lineup_stats::paired::RatioEstimate;
 use lineup_stats::published::{PrintedMean, ratio};
 use lineup_stats::summary::Summary;
@@ -123,7 +123,7 @@ fn correct(rows: &mut [Row], level: f64) {
 }
 
 fn to_text(rows: &[Row], margin: f64, level: f64) -> String {
-    let mut out = format!("\n {} intervals, margin {}\n\n", percent(level), percent(margin));
+    let mut out = format!("\n {} intervals, margin {}\n\n", figure::level(level), figure::level(margin));
     for row in rows {
         for (side, estimate, judgement) in &row.others {
             let interval = estimate.interval;
@@ -138,12 +138,12 @@ fn to_text(rows: &[Row], margin: f64, level: f64) -> String {
                 row.metric,
                 side.variant,
                 row.first.variant,
-                change(estimate.ratio),
-                change(interval.low),
-                change(interval.high),
+                figure::change(estimate.ratio),
+                figure::change(interval.low),
+                figure::change(interval.high),
                 judgement.verdict,
                 estimate.p_value,
-                percent(judgement.smallest_detectable)
+                figure::share(judgement.smallest_detectable)
             );
             for side in [&row.first, side] {
                 if let Some(groups) = side.groups.filter(|groups| *groups > 1) {

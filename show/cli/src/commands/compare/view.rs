@@ -1,11 +1,11 @@
 //! The result for a terminal.
 
 use super::report::Report;
-use crate::terminal::figures::{change, duration, grouped, percent};
+use lineup_model::figure;
+use lineup_model::figure::estimated;
 use lineup_prove::compare::{ComparedMetric, Contrast, Estimated, VariantValues};
 use lineup_prove::links::{links_mean, of_links, share_in_words};
 use lineup_prove::metric::Unit;
-use lineup_report::figure::estimated;
 use lineup_report::text::{Extent, SCREEN_LINES, TextStyle, screen};
 use lineup_stats::modes::{self, Group};
 use lineup_stats::verdict::Verdict;
@@ -63,7 +63,7 @@ fn in_full(out: &mut String, report: &Report, metric: &ComparedMetric, is_primar
 }
 
 fn head(out: &mut String, report: &Report) {
-    let level = percent(report.plan.stop.level);
+    let level = figure::level(report.plan.stop.level);
     let _ =
         writeln!(out, "\n {} blocks ({}), {level} intervals", report.comparison.blocks, report.why_stopped());
     for (index, command) in report.commands.iter().enumerate() {
@@ -127,7 +127,7 @@ fn modes(out: &mut String, values: &VariantValues, unit: &Unit) {
 fn series(out: &mut String, values: &VariantValues) {
     let Some(series) = &values.series else { return };
     if series.drifts() {
-        let _ = writeln!(out, "       drifts by {} over the runs", change(1.0 + series.drift));
+        let _ = writeln!(out, "       drifts by {} over the runs", figure::change(1.0 + series.drift));
     }
     if series.remembers() {
         let _ = writeln!(
@@ -157,16 +157,16 @@ fn sentence(metric: &ComparedMetric, contrast: &Contrast, report: &Report) -> St
 
 pub(crate) fn verdict(contrast: &Contrast, report: &Report) -> String {
     let words = match (contrast.verdict, contrast.within_margin) {
-        (Verdict::Changed, true) => format!("changed, by less than {}", percent(report.plan.margin)),
+        (Verdict::Changed, true) => format!("changed, by less than {}", figure::level(report.plan.margin)),
         (Verdict::Changed, false) => "changed".into(),
-        (Verdict::Equivalent, _) => format!("equivalent within {}", percent(report.plan.margin)),
+        (Verdict::Equivalent, _) => format!("equivalent within {}", figure::level(report.plan.margin)),
         (Verdict::Inconclusive, _) => "inconclusive".into(),
     };
     let words = format!("{words}, {}", of_links(report.comparison.links));
     let words = words + &share_in_words(contrast.link_share);
     match contrast.smallest_detectable {
         Some(effect) if effect > 0.0 => {
-            format!("{words} (p {:.3}; could have seen {})", contrast.adjusted_p, percent(effect))
+            format!("{words} (p {:.3}; could have seen {})", contrast.adjusted_p, figure::share(effect))
         }
         _ => words,
     }
@@ -174,10 +174,10 @@ pub(crate) fn verdict(contrast: &Contrast, report: &Report) -> String {
 
 pub(crate) fn figure(value: f64, unit: &Unit) -> String {
     match unit {
-        Unit::Nanoseconds => duration(value),
-        Unit::Bytes => format!("{} KiB", grouped(value / 1024.0, 0)),
-        Unit::Events => grouped(value, usize::from(value.abs() < 1000.0) * 2),
-        Unit::Named(unit) => format!("{} {unit}", grouped(value, 3)).trim_end().to_owned(),
+        Unit::Nanoseconds => figure::time_ns(value),
+        Unit::Bytes => format!("{} KiB", figure::grouped(value / 1024.0, 0)),
+        Unit::Events => figure::grouped(value, usize::from(value.abs() < 1000.0) * 2),
+        Unit::Named(unit) => format!("{} {unit}", figure::grouped(value, 3)).trim_end().to_owned(),
     }
 }
 
@@ -203,7 +203,7 @@ fn tail(out: &mut String, report: &Report) {
             "  False alarms: {} of {} replays of this comparison called the program changed ({}).",
             alarms.alarms,
             alarms.replays,
-            percent(alarms.rate())
+            figure::share(alarms.rate())
         );
     }
 }

@@ -1,7 +1,8 @@
 //! The table of places where the program allocates.
 
-use crate::terminal::figures::{grouped, more, percent};
+use crate::terminal::more_rows::more;
 use lineup_find::{AllocationStalls, Findings};
+use lineup_model::figure;
 use lineup_report::text::{Align, Table, TextStyle};
 use lineup_report::visible::one_line;
 use std::fmt::Write;
@@ -16,15 +17,16 @@ pub(crate) fn allocations_text(out: &mut String, findings: &Findings, top: usize
     let mut table = Table::new(columns.chain(texts));
     for site in stalling.iter().take(top) {
         let line = site.line.as_ref().map_or_else(String::new, |line| format!(" {line}"));
-        let types = site.types.iter().map(|(name, share)| format!("{} {}", one_line(name), percent(*share)));
+        let types =
+            site.types.iter().map(|(name, share)| format!("{} {}", one_line(name), figure::share(*share)));
         table.row([
-            percent(site.share),
-            grouped(site.accesses, 0),
-            grouped(site.l1_misses as f64, 0),
-            grouped(site.l2_misses as f64, 0),
+            figure::share(site.share),
+            figure::grouped(site.accesses, 0),
+            figure::grouped(site.l1_misses as f64, 0),
+            figure::grouped(site.l2_misses as f64, 0),
             site.used_bytes_per_line.map_or_else(String::new, |bytes| format!("{bytes:.0} B")),
-            grouped(site.objects as f64, 0),
-            grouped(site.bytes as f64, 0),
+            figure::grouped(site.objects as f64, 0),
+            figure::grouped(site.bytes as f64, 0),
             one_line(&format!("{}{line}", site.function)).into_owned(),
             one_line(site.caller.as_deref().unwrap_or_default()).into_owned(),
             types.collect::<Vec<_>>().join(", "),

@@ -1,7 +1,8 @@
 //! The contexts of a kernel's stalls: CPUs, interrupts and tasks.
 
-use crate::terminal::figures::{more, percent};
+use crate::terminal::more_rows::more;
 use lineup_find::{ContextStalls, Findings};
+use lineup_model::figure;
 use lineup_report::text::{Align, Table, TextStyle};
 use lineup_report::visible::one_line;
 use std::collections::BTreeMap;
@@ -25,20 +26,21 @@ pub(crate) fn contexts_text(out: &mut String, findings: &Findings, top: usize, s
         let _ = writeln!(
             out,
             "CPU {cpu}: {} of modelled stalls, {} in interrupts and {} in {tasks} tasks",
-            percent(share),
-            percent(in_interrupts),
-            percent(share - in_interrupts)
+            figure::share(share),
+            figure::share(in_interrupts),
+            figure::share(share - in_interrupts)
         );
     }
     let columns = ["stalls", "for data", "for code", "CPU"].map(|name| (name, Align::Right));
     let texts = [("for", Align::Left), ("functions", Align::Left)];
     let mut table = Table::new(columns.into_iter().chain(texts));
     for one in all.iter().take(top) {
-        let of = |cycles: u64| percent(one.share * cycles as f64 / one.stalls.cycles().max(1) as f64);
+        let of = |cycles: u64| figure::share(one.share * cycles as f64 / one.stalls.cycles().max(1) as f64);
         let functions = one.functions.iter().take(FUNCTIONS);
-        let functions = functions.map(|(name, share)| format!("{} {}", one_line(name), percent(*share)));
+        let functions =
+            functions.map(|(name, share)| format!("{} {}", one_line(name), figure::share(*share)));
         table.row([
-            percent(one.share),
+            figure::share(one.share),
             of(one.stalls.data_cycles),
             of(one.stalls.code_cycles),
             one.cpu.to_string(),

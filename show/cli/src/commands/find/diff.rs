@@ -1,8 +1,8 @@
 //! Changes since earlier findings.
 
-use crate::terminal::figures::{change, grouped};
 use anyhow::{Context, Result, bail};
 use lineup_find::{Findings, ThreadWaits};
+use lineup_model::figure;
 use lineup_report::text::{Align, Table, TextStyle};
 use lineup_report::visible::one_line;
 use serde_json::Value;
@@ -97,8 +97,8 @@ fn waits(value: &Value) -> Option<ThreadWaits> {
 }
 
 fn from_to(before: f64, after: f64) -> String {
-    let ratio = if before > 0.0 { format!(" ({})", change(after / before)) } else { String::new() };
-    format!("{} → {}{ratio}", grouped(before, 0), grouped(after, 0))
+    let ratio = if before > 0.0 { format!(" ({})", figure::change(after / before)) } else { String::new() };
+    format!("{} → {}{ratio}", figure::grouped(before, 0), figure::grouped(after, 0))
 }
 
 fn changes(
@@ -118,8 +118,13 @@ fn changes(
     let columns = ["before", "after", "difference"].map(|name| (name, Align::Right));
     let mut table = Table::new(columns.into_iter().chain([(what, Align::Left)]));
     for (name, before, after) in changed.iter().take(top) {
-        let difference = grouped(after - before, 0);
-        table.row([grouped(*before, 0), grouped(*after, 0), difference, one_line(name).into_owned()]);
+        let difference = figure::grouped(after - before, 0);
+        table.row([
+            figure::grouped(*before, 0),
+            figure::grouped(*after, 0),
+            difference,
+            one_line(name).into_owned(),
+        ]);
     }
     if table.is_empty() {
         let _ = writeln!(out, "\nno {what} stalls for more or less than before");

@@ -3,12 +3,12 @@
 use super::args::Options;
 use crate::kernels::guest::{GuestRecordKind, GuestSettings, boot_recorded, prepare};
 use crate::recordings::{debug_info, module_types};
-use crate::terminal::figures::percent;
 use crate::terminal::progress::Stages;
 use crate::whole_program::counts::read;
 use anyhow::{Context, Result, bail};
 use lineup_find::{Findings, NextWords};
 use lineup_kernel::region_sets::KERNEL;
+use lineup_model::figure;
 use lineup_model::region::Regions;
 use lineup_recording::Selection;
 use lineup_study::interrupt::Interrupts;
@@ -54,7 +54,7 @@ pub(crate) fn find(options: &Options, stages: &Stages, interrupts: &Interrupts) 
     findings.notes.push(format!(
         "programs executed {} of the guest's instructions: their stalls are not reported, their effect on the caches \
          is modelled",
-        percent(of_programs)
+        figure::share(of_programs)
     ));
     Ok(findings)
 }

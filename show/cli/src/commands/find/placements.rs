@@ -1,8 +1,9 @@
 //! The heap's other placements, the memory of allocation sites, and the functions that wait for pages.
 
-use crate::terminal::figures::{grouped, more, percent};
+use crate::terminal::more_rows::more;
 use lineup_find::{AllocationStalls, Findings, FunctionStalls};
-use lineup_report::figure::whole;
+use lineup_model::figure;
+use lineup_model::figure::whole;
 use lineup_report::find::words;
 use lineup_report::text::{Align, Table, TextStyle};
 use lineup_report::visible::{one_line, shortened};
@@ -31,7 +32,7 @@ pub(crate) fn memory_text(out: &mut String, findings: &Findings, top: usize, sty
     let columns = columns.into_iter().map(|name| (name, Align::Right));
     let mut table = Table::new(columns.chain([("allocated by", Align::Left)]));
     for site in sites.iter().take(top) {
-        let each = |bytes: u64| format!("{} B", grouped(bytes as f64 / site.objects as f64, 0));
+        let each = |bytes: u64| format!("{} B", figure::grouped(bytes as f64 / site.objects as f64, 0));
         let pages = site.pages.unwrap_or_default();
         let line = site.line.as_ref().map_or_else(String::new, |line| format!(" {line}"));
         table.row([
@@ -42,7 +43,7 @@ pub(crate) fn memory_text(out: &mut String, findings: &Findings, top: usize, sty
             whole(pages.first_touches),
             whole(pages.dtlb_l1_misses),
             whole(pages.dtlb_l2_misses),
-            site.visits_in_order.map_or_else(String::new, percent),
+            site.visits_in_order.map_or_else(String::new, figure::share),
             one_line(&format!("{}{line}", site.function)).into_owned(),
         ]);
     }
@@ -68,7 +69,7 @@ pub(crate) fn pages_text(out: &mut String, findings: &Findings, top: usize, styl
     for (share, function) in functions.iter().take(top) {
         let pages = function.pages.unwrap_or_default();
         table.row([
-            percent(*share),
+            figure::share(*share),
             whole(pages.first_touches),
             whole(pages.dtlb_l1_misses),
             whole(pages.dtlb_l2_misses),

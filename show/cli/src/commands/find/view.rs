@@ -3,10 +3,11 @@
 use super::allocations::allocations_text;
 use super::contexts::contexts_text;
 use super::placements::{memory_text, pages_text, placements_text};
-use crate::terminal::figures::{grouped, more, percent};
+use crate::terminal::more_rows::more;
 use lineup_find::{Finding, Findings, OwnerStalls};
+use lineup_model::figure;
+use lineup_model::figure::whole;
 use lineup_model::sampling::ClockEvent;
-use lineup_report::figure::whole;
 use lineup_report::find::words;
 use lineup_report::text::{Align, Table, TextStyle};
 use lineup_report::visible::{one_line, shortened};
@@ -82,8 +83,8 @@ fn head(out: &mut String, findings: &Findings) {
         "{} instructions; {} cycles of modelled stalls, {} of them for data and {} for code",
         whole(findings.instructions),
         whole(all),
-        percent(share(stalls.data_cycles, all)),
-        percent(share(stalls.code_cycles, all)),
+        figure::share(share(stalls.data_cycles, all)),
+        figure::share(share(stalls.code_cycles, all)),
     );
     let _ = writeln!(
         out,
@@ -97,10 +98,12 @@ fn head(out: &mut String, findings: &Findings) {
     }
     let sample = &findings.sample;
     let coverage = &findings.coverage;
-    let of_data =
-        coverage.named.map_or_else(String::new, |named| format!(", {} of those for data", percent(named)));
-    let of_all =
-        coverage.of_all.map(|named| format!("{} of modelled stalls have names{of_data}", percent(named)));
+    let of_data = coverage
+        .named
+        .map_or_else(String::new, |named| format!(", {} of those for data", figure::share(named)));
+    let of_all = coverage
+        .of_all
+        .map(|named| format!("{} of modelled stalls have names{of_data}", figure::share(named)));
     let named = of_all.unwrap_or_else(|| "nothing stalled".to_owned());
     let _ = writeln!(
         out,
@@ -128,7 +131,7 @@ fn finding_text(out: &mut String, findings: &Findings, finding: &Finding) {
     let _ = writeln!(
         out,
         "{subject}: {} of {}, upper bound {} with {proposed}{against}{}",
-        percent(finding.stalls),
+        figure::share(finding.stalls),
         words::base(finding),
         words::saved(finding.gain),
         doubt
@@ -162,13 +165,14 @@ fn owners_text(out: &mut String, owners: &[OwnerStalls], top: usize, style: Text
     let mut table = Table::new(columns.into_iter().chain(of_threads).chain(texts));
     for owner in owners.iter().take(top) {
         let members = owner.members.iter().filter(|member| member.stall_cycles > 0.0).take(MEMBERS);
-        let members = members.map(|member| format!("{} {}", one_line(&member.path), percent(member.share)));
+        let members =
+            members.map(|member| format!("{} {}", one_line(&member.path), figure::share(member.share)));
         let functions = owner.functions.iter().map(|(name, _)| shortened(name, NAME));
         let figures = [
-            percent(owner.share),
-            grouped(owner.accesses, 0),
-            grouped(owner.l1_misses, 0),
-            grouped(owner.l2_misses, 0),
+            figure::share(owner.share),
+            figure::grouped(owner.accesses, 0),
+            figure::grouped(owner.l1_misses, 0),
+            figure::grouped(owner.l2_misses, 0),
             owner.used_bytes_per_line.map_or_else(String::new, |bytes| format!("{bytes:.0} B")),
         ];
         let names = [
@@ -176,7 +180,7 @@ fn owners_text(out: &mut String, owners: &[OwnerStalls], top: usize, style: Text
             members.collect::<Vec<_>>().join(", "),
             functions.collect::<Vec<_>>().join(", "),
         ];
-        let of_threads = has_waits.then(|| grouped(waits(owner), 0));
+        let of_threads = has_waits.then(|| figure::grouped(waits(owner), 0));
         table.row(figures.into_iter().chain(of_threads).chain(names));
     }
     if !table.is_empty() {
@@ -194,11 +198,12 @@ fn bursts_text(out: &mut String, findings: &Findings, top: usize, style: TextSty
         for one in all.iter().take(top) {
             let interval = one.low.zip(one.high);
             table.row([
-                percent(one.share),
-                interval
-                    .map_or_else(String::new, |(low, high)| format!("{} to {}", percent(low), percent(high))),
-                percent(one.if_hits),
-                percent(one.if_misses),
+                figure::share(one.share),
+                interval.map_or_else(String::new, |(low, high)| {
+                    format!("{} to {}", figure::share(low), figure::share(high))
+                }),
+                figure::share(one.if_hits),
+                figure::share(one.if_misses),
                 shortened(&one.name, NAME),
             ]);
         }
@@ -225,14 +230,15 @@ fn functions_text(out: &mut String, findings: &Findings, top: usize, style: Text
     let stalling = findings.functions.iter().filter(|function| function.stalls.cycles() > 0);
     for function in stalling.clone().take(top) {
         let figures = [
-            percent(function.share),
-            percent(share(function.stalls.data_cycles, all)),
-            percent(share(function.stalls.code_cycles, all)),
+            figure::share(function.share),
+            figure::share(share(function.stalls.data_cycles, all)),
+            figure::share(share(function.stalls.code_cycles, all)),
             function.used_bytes_per_line.map_or_else(String::new, |bytes| format!("{bytes:.0} B")),
             whole(function.code_lines),
             whole(function.instructions),
         ];
-        let clock = function.clock.map(|clock| [percent(function.of_cycles), percent(clock.share)]);
+        let clock =
+            function.clock.map(|clock| [figure::share(function.of_cycles), figure::share(clock.share)]);
         let names = [&function.name, &function.image].map(|name| shortened(name, NAME));
         table.row(figures.into_iter().chain(clock.into_iter().flatten()).chain(names));
     }
@@ -269,10 +275,10 @@ fn clock_text(out: &mut String, findings: &Findings) {
             out,
             "    {}: {} of cycles, {} of time [{}, {}]",
             one_line(&function.name),
-            percent(function.of_cycles),
-            percent(clock.share),
-            percent(clock.low),
-            percent(clock.high)
+            figure::share(function.of_cycles),
+            figure::share(clock.share),
+            figure::share(clock.low),
+            figure::share(clock.high)
         );
     }
 }

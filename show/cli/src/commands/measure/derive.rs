@@ -4,6 +4,7 @@ use super::args::Measure;
 use crate::terminal::outcome::Outcome;
 use crate::terminal::output::write_result;
 use anyhow::{Context, Result, anyhow, bail};
+use lineup_model::figure;
 use lineup_stats::expression::Expression;
 use lineup_stats::propagate::{Derived, Uncertain, derive};
 use lineup_stats::random::Seed;
@@ -78,12 +79,12 @@ fn from_measurement(path: &Path) -> Result<BTreeMap<String, Uncertain>> {
 fn to_text(expression: &str, derived: &Derived) -> String {
     let mut out = format!("{expression} = {}\n", with_error(derived.value, derived.error));
     if derived.value != 0.0 {
-        let _ = writeln!(out, "  relative error {:.2} %", 100.0 * (derived.error / derived.value).abs());
+        let _ = writeln!(out, "  relative error {}", figure::share((derived.error / derived.value).abs()));
     }
     let mut shares = derived.shares.clone();
     shares.sort_by(|a, b| b.1.total_cmp(&a.1));
     for (name, share) in shares.iter().filter(|(_, share)| *share > 0.0) {
-        let _ = writeln!(out, "  {:5.1} % of the squared error from {name}", 100.0 * share);
+        let _ = writeln!(out, "  {:>7} of the squared error from {name}", figure::share(*share));
     }
     if derived.ways_disagree() {
         let interval = derived.resampled_interval;

@@ -1,7 +1,8 @@
 //! The result as a Markdown table that fits 72 columns.
 
 use super::report::Report;
-use crate::terminal::figures::{compact, percent};
+use lineup_model::figure;
+use lineup_report::compact::compact;
 
 pub(crate) fn render(report: &Report) -> String {
     let mut lines = vec![
@@ -17,7 +18,7 @@ pub(crate) fn render(report: &Report) -> String {
             Ok(summary) => row(
                 &metric.name,
                 &figure(summary.mean),
-                &metric.relative_error().map(percent).unwrap_or_default(),
+                &metric.relative_error().map(figure::share).unwrap_or_default(),
                 &figure(summary.median()),
             ),
         });

@@ -1,7 +1,7 @@
 //! The result for a terminal, laid out as `perf stat -r` does.
 
 use super::report::Report;
-use crate::terminal::figures::{grouped, percent, seconds};
+use lineup_model::figure;
 use lineup_prove::measure::{DerivedRatio, MeasuredMetric, Measurement, plain_name};
 use lineup_prove::metric::{ELAPSED, Unit};
 use std::fmt::Write;
@@ -40,9 +40,9 @@ fn counter(out: &mut String, metric: &MeasuredMetric, measurement: &Measurement)
     };
     let (figure, unit) = match &metric.unit {
         Unit::Nanoseconds => (format!("{:.2}", summary.mean / 1e6), "msec"),
-        Unit::Bytes => (grouped(summary.mean / 1024.0, 0), "KiB"),
-        Unit::Events => (grouped(summary.mean, usize::from(summary.mean < 100.0)), ""),
-        Unit::Named(unit) => (grouped(summary.mean, 3), unit.as_str()),
+        Unit::Bytes => (figure::grouped(summary.mean / 1024.0, 0), "KiB"),
+        Unit::Events => (figure::grouped(summary.mean, usize::from(summary.mean < 100.0)), ""),
+        Unit::Named(unit) => (figure::grouped(summary.mean, 3), unit.as_str()),
     };
     let mut ratios = measurement.ratios.iter().filter(|ratio| ratio.beside == plain_name(&metric.name));
     let mut line = format!("{figure:>20} {unit:4} {:<26}", metric.name);
@@ -52,10 +52,10 @@ fn counter(out: &mut String, metric: &MeasuredMetric, measurement: &Measurement)
         let _ = write!(line, "  {:<36}", "");
     }
     if let Some(error) = metric.relative_error() {
-        let _ = write!(line, " ( +- {:>6} )", percent(error));
+        let _ = write!(line, " ( +- {:>6} )", figure::share(error));
     }
     if let Some(share) = metric.smallest_share {
-        let _ = write!(line, "  ({})", percent(share));
+        let _ = write!(line, "  ({})", figure::share(share));
     }
     let _ = writeln!(out, "{}", line.trim_end());
     for ratio in ratios {
@@ -66,7 +66,7 @@ fn counter(out: &mut String, metric: &MeasuredMetric, measurement: &Measurement)
 /// A ratio with its interval: `0.82 [0.81, 0.83] insn per cycle`.
 fn derived(ratio: &DerivedRatio) -> String {
     let is_share = ratio.name.starts_with("of all") || ratio.name.ends_with("idle");
-    let figure = |value: f64| if is_share { percent(value) } else { format!("{value:.3}") };
+    let figure = |value: f64| if is_share { figure::share(value) } else { format!("{value:.3}") };
     match &ratio.interval {
         Some(interval) => format!(
             "{} [{}, {}] {}",
@@ -84,11 +84,11 @@ fn time(out: &mut String, metric: &MeasuredMetric, words: &str) {
     let line = match (summary.standard_error(), metric.relative_error()) {
         (Some(error), Some(relative)) => format!(
             "{:>20} +- {} seconds {words}  ( +- {:>6} )",
-            seconds(summary.mean),
-            seconds(error),
-            percent(relative)
+            figure::seconds(summary.mean),
+            figure::seconds(error),
+            figure::share(relative)
         ),
-        _ => format!("{:>20} seconds {words}", seconds(summary.mean)),
+        _ => format!("{:>20} seconds {words}", figure::seconds(summary.mean)),
     };
     let _ = writeln!(out, "{line}");
 }
@@ -97,10 +97,10 @@ fn quantiles(out: &mut String, measurement: &Measurement) {
     let Some(metric) = measurement.metrics.iter().find(|metric| metric.name == ELAPSED) else { return };
     let Ok(summary) = &metric.summary else { return };
     let Some(deviation) = summary.deviation else { return };
-    let figures: Vec<String> = summary.quartiles.iter().map(|value| seconds(*value)).collect();
+    let figures: Vec<String> = summary.quartiles.iter().map(|value| figure::seconds(*value)).collect();
     let _ = writeln!(out, "\n Elapsed, quantiles   0% 25% 50% 75% 100%");
     let _ = writeln!(out, "   {} seconds", figures.join("  "));
-    let _ = writeln!(out, "   standard deviation {} seconds\n", seconds(deviation));
+    let _ = writeln!(out, "   standard deviation {} seconds\n", figure::seconds(deviation));
 }
 
 fn notes(out: &mut String, report: &Report) {

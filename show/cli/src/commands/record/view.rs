@@ -1,12 +1,12 @@
 //! The summary for people.
 
 use super::report::{Report, UnfollowedProgram};
-use crate::terminal::figures::grouped;
 use crate::whole_program::function_table::functions_text;
 use lineup_explain::process_summary::ProcessSummary;
 use lineup_explain::quantiles::Quantiles;
 use lineup_explain::region_summary::RegionSummary;
-use lineup_report::figure::whole;
+use lineup_model::figure;
+use lineup_model::figure::whole;
 use lineup_report::text::{Align, Table, TextStyle};
 use std::fmt::Write;
 
@@ -98,10 +98,10 @@ fn region_text(out: &mut String, region: &RegionSummary, line_bytes: u64, style:
         out.push_str(&table.render(style));
     }
     if let Some(all) = &region.all_calls {
-        let (calls, median, mean) = (whole(all.calls), whole(all.median), grouped(all.mean, 0));
+        let (calls, median, mean) = (whole(all.calls), whole(all.median), figure::grouped(all.mean, 0));
         let _ = writeln!(out, "  over all {calls} calls: median {median} instructions, mean {mean}");
         if let Some(kept) = region.instructions.filter(|_| all.differs) {
-            let (median, mean) = (whole(kept.median), grouped(kept.mean, 0));
+            let (median, mean) = (whole(kept.median), figure::grouped(kept.mean, 0));
             let _ = writeln!(
                 out,
                 "  warning: the recorded calls are not like the rest: median {median}, mean {mean}; record more of them"

@@ -1,6 +1,6 @@
 //! Results for a terminal or a pipe.
 
-use crate::terminal::figures::{duration, grouped};
+use lineup_model::figure;
 use lineup_sched::report::{Figure, Report, VariantReport};
 use lineup_sched::sim::Steps;
 use lineup_sched::sweep::{Cell, SweepReport};
@@ -23,7 +23,7 @@ pub(crate) fn render(report: &Report, why: bool) -> String {
         first.cpus,
         domains.join("/"),
         report.seeds.len(),
-        duration(first.time_ns as f64),
+        figure::time_ns(first.time_ns as f64),
     );
     if report.variants.len() > SIDE_BY_SIDE {
         list(&mut out, report);
@@ -95,8 +95,8 @@ fn difference(figure: &Figure) -> String {
 fn value(value: f64, unit: &str) -> String {
     match unit {
         "%" => format!("{value:.3} %"),
-        "ns" => duration(value),
-        _ => grouped(value, usize::from(value.abs() < 100.0)),
+        "ns" => figure::time_ns(value),
+        _ => figure::grouped(value, usize::from(value.abs() < 100.0)),
     }
 }
 
@@ -133,7 +133,7 @@ fn explain(out: &mut String, variant: &VariantReport) {
         (hierarchical_load_zero, "a queue's part of its CPU's load was truncated to zero"),
         (credit_zero, "a task was moved and the credit rounded to zero"),
     ] {
-        let _ = writeln!(out, "{:>15}  {text}", grouped(count as f64, 0));
+        let _ = writeln!(out, "{:>15}  {text}", figure::grouped(count as f64, 0));
     }
 }
 

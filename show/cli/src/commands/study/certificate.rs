@@ -72,9 +72,9 @@ fn about(proof: Option<&Proven<Proof>>) -> Vec<String> {
     about.push(format!("effects {} of {}", quoted(&proof.effects_sentence()), quoted(&command)));
     let time = match (&proof.time, &proof.time_not_claimed) {
         (Some(time), _) => format!(
-            "{:.4} of the time before, {:.0} % interval {:.4} to {:.4}, {}",
+            "{:.4} of the time before, {} interval {:.4} to {:.4}, {}",
             time.ratio,
-            100.0 * time.level,
+            lineup_model::figure::level(time.level),
             time.ratio_low,
             time.ratio_high,
             time.links_in_words()

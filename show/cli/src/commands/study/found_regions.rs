@@ -107,7 +107,7 @@ fn choose(findings: &Findings, allow_growth: bool) -> Result<FoundRegions, Strin
     }
     let subjects = chosen.iter().map(|(finding, gain)| {
         let subject = one_line(finding.subject.as_deref().unwrap_or_default()).into_owned();
-        format!("{subject} (upper bound −{:.1} % of {})", 100.0 * gain, words::base(finding))
+        format!("{subject} (upper bound −{} of {})", lineup_model::figure::share(*gain), words::base(finding))
     });
     let subjects: Vec<String> = subjects.collect();
     let shown: Vec<_> = names.iter().map(|name| one_line(name)).collect();

@@ -2,9 +2,9 @@
 
 use super::plan::Plan;
 use super::variant::{self, Variant};
-use crate::terminal::figures::{change, grouped};
 use crate::terminal::progress::{Stages, collect_shown};
 use anyhow::{Context, Result};
+use lineup_model::figure;
 use lineup_prove::compare::{ComparePlan, Comparison, Estimated, Stopped, judge_all};
 use lineup_report::study::{Fact, NotObserved};
 use lineup_study::interrupt::Interrupts;
@@ -68,26 +68,27 @@ fn in_words(comparison: &Comparison) -> Option<Fact> {
     let difference = match &contrast.estimate {
         Estimated::Ratio { judged, .. } => {
             let (low, high) = (judged.interval.low, judged.interval.high);
-            format!("{} [{}, {}]", change(judged.ratio), change(low), change(high))
+            format!("{} [{}, {}]", figure::change(judged.ratio), figure::change(low), figure::change(high))
         }
         Estimated::Difference(difference) => {
             let (low, high) = (difference.interval.low, difference.interval.high);
-            format!("{} [{}, {}] in all", whole(difference.difference), whole(low), whole(high))
+            format!(
+                "{} [{}, {}] in all",
+                figure::grouped(difference.difference, 0),
+                figure::grouped(low, 0),
+                figure::grouped(high, 0)
+            )
         }
     };
     let value = format!(
         "{} a run before, {} after, {difference}, over {} blocks: {} (event {}, whole runs, threads apart)",
-        whole(*before),
-        whole(*after),
+        figure::grouped(*before, 0),
+        figure::grouped(*after, 0),
         comparison.blocks,
         contrast.verdict,
         metric.name
     );
     Some(Fact { name: "lines from other caches, counted by the processor".into(), value })
-}
-
-fn whole(count: f64) -> String {
-    grouped(count, 0)
 }
 
 #[cfg(test)]

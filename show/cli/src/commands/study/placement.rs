@@ -5,12 +5,12 @@ use super::confirm::{BoxedError, Confirmation, SEED, change_of, is_less, ratio};
 use super::result_files::{PAGE, REPORT};
 use super::{args, found_regions, output_folder, result_files};
 use crate::host::facts;
-use crate::terminal::figures::{change, percent};
 use crate::terminal::outcome::Outcome;
 use crate::terminal::progress::Stages;
 use crate::terminal::{output, typed_command};
 use anyhow::{Context, Result, bail};
 use lineup_find::{PlacementKind, Placements};
+use lineup_model::figure;
 use lineup_prove::compare::ComparePlan;
 use lineup_prove::detectable_in_words;
 use lineup_prove::elimination::{Elimination, EliminationPlan, Fate};
@@ -161,7 +161,7 @@ impl Study<'_> {
             self.modelled.as_ref().filter(|modelled| modelled.unobserved > MOST_UNOBSERVED).map(|modelled| {
                 format!(
                     "nothing is predicted: {} of the modelled stalls for data are of instructions that the kept windows of the run hardly have",
-                    percent(modelled.unobserved)
+                    figure::share(modelled.unobserved)
                 )
             }),
         );
@@ -335,7 +335,7 @@ fn verdict(confirmed: &Confirmed, tried: usize, margin: f64) -> String {
     let second = confirmed.inputs.iter().find(|input| input.is_second);
     let most_memory = confirmed.inputs.iter().filter_map(|input| input.peak_memory_ratio).fold(0.0, f64::max);
     let memory = match most_memory > 1.0 + MORE_MEMORY {
-        true => format!(", for {} peak memory", change(most_memory)),
+        true => format!(", for {} peak memory", figure::change(most_memory)),
         false => String::new(),
     };
     let on_second = second.map(|input| format!(", on the second input {}", input.elapsed.in_words()));

@@ -1,9 +1,9 @@
 //! Texts for kernels alone: tasks, and the waits of functions' calls.
 
 use super::lists::shortened_list;
-use crate::terminal::figures::{counted, grouped};
 use lineup_explain::threads::{BetweenThreads, CallWaits, CallsInWindows, TaskBetween, Waits};
-use lineup_report::figure::whole;
+use lineup_model::figure;
+use lineup_model::figure::whole;
 use lineup_report::text::{Align, Table, TextStyle};
 use lineup_report::visible::one_line;
 use std::fmt::Write;
@@ -40,7 +40,7 @@ pub(crate) fn tasks(out: &mut String, between: &BetweenThreads, top: usize, styl
     let _ = writeln!(out, "tasks, by waits in the recorded order:\n{}", table.render(style));
     let more = between.tasks.len().saturating_sub(top);
     if more > 0 {
-        let _ = writeln!(out, "{} in the JSON form\n", counted(more as u64, "more task"));
+        let _ = writeln!(out, "{} in the JSON form\n", figure::counted(more as u64, "more task"));
     }
 }
 
@@ -68,9 +68,9 @@ fn one(out: &mut String, calls: &CallsInWindows, wait_cycles: u64, style: TextSt
         out,
         "{}: {} in the windows, of which {} execute more than {} instructions",
         one_line(region),
-        counted(usual.calls + tail.calls, "whole call"),
+        figure::counted(usual.calls + tail.calls, "whole call"),
         whole(tail.calls),
-        grouped(*above_instructions, 0)
+        figure::grouped(*above_instructions, 0)
     );
     let mut table = Table::new([
         ("waits for lines, a call", Align::Left),
@@ -87,7 +87,7 @@ fn one(out: &mut String, calls: &CallsInWindows, wait_cycles: u64, style: TextSt
     let a_call = |waits: Waits, calls: &CallWaits| waits.all() as f64 / calls.calls.max(1) as f64;
     let told = data.iter().map(|data| {
         let (usual, tail) = (a_call(data.usual, usual), a_call(data.tail, tail));
-        format!("{} ({}, {})", one_line(&data.name), grouped(usual, 2), grouped(tail, 2))
+        format!("{} ({}, {})", one_line(&data.name), figure::grouped(usual, 2), figure::grouped(tail, 2))
     });
     let told: Vec<String> = told.collect();
     let _ = writeln!(out, "waits for what, a usual call and one of the tail: {}\n", shortened_list(&told));
@@ -97,16 +97,16 @@ fn row(what: &str, calls: &CallWaits, wait_cycles: u64) -> [String; 6] {
     let a_call = |waits: u64| waits as f64 / calls.calls as f64;
     let orders =
         [calls.waits.recorded, calls.waits.fewest, calls.waits.most].map(|waits| a_call(waits.all()));
-    let cycles = |waits: f64| grouped(waits * wait_cycles as f64, 0);
+    let cycles = |waits: f64| figure::grouped(waits * wait_cycles as f64, 0);
     let least = orders.iter().copied().fold(f64::INFINITY, f64::min);
     let largest = orders.iter().copied().fold(0.0, f64::max);
-    let [recorded, fewest, most] = orders.map(|waits| grouped(waits, 2));
+    let [recorded, fewest, most] = orders.map(|waits| figure::grouped(waits, 2));
     [
         what.to_owned(),
         recorded,
         fewest,
         most,
-        grouped(a_call(calls.waits.recorded.of_line_alone), 2),
+        figure::grouped(a_call(calls.waits.recorded.of_line_alone), 2),
         format!("{}, {} to {} in other orders", cycles(orders[0]), cycles(least), cycles(largest)),
     ]
 }

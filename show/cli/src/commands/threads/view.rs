@@ -4,12 +4,12 @@ use super::kernel_view::{calls, tasks};
 use super::lists::{MOST_LISTED, shortened_list};
 use super::report::Page;
 use crate::recordings::lock_text::serialising_sentence;
-use crate::terminal::figures::{counted, grouped};
 use lineup_explain::threads::{
     BesideHot, BetweenThreads, FalseSharing, LineBetween, LockPlaces, LockReport, NeededData, Of, Remedy,
     UseOf, WaitsByOrder,
 };
-use lineup_report::figure::whole;
+use lineup_model::figure;
+use lineup_model::figure::whole;
 use lineup_report::text::{Align, Table, TextStyle};
 use lineup_report::visible::one_line;
 use std::collections::BTreeSet;
@@ -65,10 +65,10 @@ fn head(out: &mut String, page: &Page<'_>) {
     let _ = writeln!(
         out,
         "{} with {} accesses in {}; {} of {} bytes that several use and one writes",
-        counted(between.threads.len() as u64, between.of.one()),
+        figure::counted(between.threads.len() as u64, between.of.one()),
         whole(between.accesses),
-        counted(calls, if between.of == Of::Cpus { "piece" } else { "call" }),
-        counted(between.lines.len() as u64, "line"),
+        figure::counted(calls, if between.of == Of::Cpus { "piece" } else { "call" }),
+        figure::counted(between.lines.len() as u64, "line"),
         between.line_bytes
     );
     let WaitsByOrder { recorded, fewest, most } = between.waits;
@@ -112,11 +112,11 @@ fn finding(out: &mut String, number: usize, found: &FalseSharing, wait_cycles: u
         "{number}. false sharing: {}, {}: {} waits in a thousand accesses, up to {} in other orders; \
          at {wait_cycles} cycles a wait {} to {} cycles",
         names.join(", "),
-        counted(found.lines, "line"),
-        grouped(found.per_thousand_accesses, 1),
-        grouped(found.per_thousand_accesses_at_most, 1),
-        grouped(cycles, 0),
-        grouped(found.per_thousand_accesses_at_most * wait_cycles as f64, 0),
+        figure::counted(found.lines, "line"),
+        figure::grouped(found.per_thousand_accesses, 1),
+        figure::grouped(found.per_thousand_accesses_at_most, 1),
+        figure::grouped(cycles, 0),
+        figure::grouped(found.per_thousand_accesses_at_most * wait_cycles as f64, 0),
     );
     let WaitsByOrder { recorded, fewest, most } = found.waits;
     let _ = writeln!(
@@ -143,8 +143,8 @@ fn beside_hot(out: &mut String, found: &BesideHot, of: Of) {
         "false sharing beside written data: {}, {}: {} waits in a thousand accesses for data that no {} writes\n   read: {}\n   \
          the line went to writes of: {}\n   would part them: the read members on a line without the written ones\n",
         one_line(&found.owner),
-        counted(found.lines, "line"),
-        grouped(found.per_thousand_accesses, 1),
+        figure::counted(found.lines, "line"),
+        figure::grouped(found.per_thousand_accesses, 1),
         of.one(),
         named(&found.read),
         named(&found.written)
@@ -186,7 +186,7 @@ fn pairs(out: &mut String, line: &LineBetween, of: Of) {
         let _ = writeln!(
             out,
             "   {}: {} took the line from {}",
-            counted(pair.waits.of_line_alone, "time"),
+            figure::counted(pair.waits.of_line_alone, "time"),
             used(&pair.taken_by, of),
             used(&pair.needed_by, of)
         );
@@ -307,7 +307,12 @@ fn locks(out: &mut String, between: &BetweenThreads, top: usize, style: TextStyl
     for lock in between.locks.iter().take(top) {
         let waits = lock.waits.iter().take(MOST_LISTED).map(|wait| {
             let named = |number| holder(between, lock, number);
-            format!("{} {} ({})", named(wait.thread), named(wait.waits_for), counted(wait.times, "time"))
+            format!(
+                "{} {} ({})",
+                named(wait.thread),
+                named(wait.waits_for),
+                figure::counted(wait.times, "time")
+            )
         });
         let section = lock.sections.first().map(|section| {
             let place = section.place.as_deref().map(|place| format!(" ({place})")).unwrap_or_default();
@@ -358,7 +363,7 @@ fn needed(out: &mut String, between: &BetweenThreads, top: usize, style: TextSty
         let data = data.map(|needed| format!("{} ({})", needed.name, whole(needed.waits.all())));
         table.row([
             lock.name.clone(),
-            grouped(all.all() as f64 / lock.taken.max(1) as f64, 2),
+            figure::grouped(all.all() as f64 / lock.taken.max(1) as f64, 2),
             whole(all.of_same_bytes),
             whole(all.of_line_alone),
             data.collect::<Vec<_>>().join(", "),
@@ -404,7 +409,7 @@ fn lock_place(lock: &LockReport, places: &LockPlaces) -> String {
     format!(
         "{}: {} in all as it lies, {} with its word alone on a line{together}: {advice}.",
         one_line(&lock.name),
-        counted(now, "wait"),
+        figure::counted(now, "wait"),
         whole(alone)
     )
 }
@@ -431,7 +436,7 @@ pub(crate) fn notes(page: &Page<'_>) -> Vec<String> {
             0 => String::new(),
             waits => format!(
                 ": the {} above {} data that one call left and a later one of another thread used",
-                counted(waits, "wait"),
+                figure::counted(waits, "wait"),
                 if waits == 1 { "is for" } else { "are for" }
             ),
         };
@@ -441,7 +446,7 @@ pub(crate) fn notes(page: &Page<'_>) -> Vec<String> {
         ));
     }
     if let Some(cut) = page.calls_cut.filter(|cut| *cut > 0) {
-        all.push(format!("of {} only a part of the accesses was recorded", counted(cut, "call")));
+        all.push(format!("of {} only a part of the accesses was recorded", figure::counted(cut, "call")));
     }
     let left_out = page.between.not_seen.accesses_left_out;
     if left_out > 0 {

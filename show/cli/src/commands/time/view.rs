@@ -2,7 +2,7 @@
 
 use super::interventions::{ArmTimes, Plan};
 use super::report::{RegionTimes, Report};
-use crate::terminal::figures::{duration, grouped, percent};
+use lineup_model::figure;
 use lineup_report::text::{Align, Table, TextStyle};
 use lineup_trace::attribution::MIN_CALLS;
 use std::fmt::Write;
@@ -19,7 +19,7 @@ pub(crate) fn text(report: &Report, style: TextStyle) -> String {
     for region in &report.regions {
         table.row([
             region.name.clone(),
-            grouped(region.calls as f64, 0),
+            figure::grouped(region.calls as f64, 0),
             time(region.min_ns),
             time(region.p50_ns),
             time(region.p90_ns),
@@ -27,8 +27,8 @@ pub(crate) fn text(report: &Report, style: TextStyle) -> String {
             time(region.p999_ns),
             time(region.max_ns),
             time(region.mean_ns),
-            duration(region.total_ns),
-            percent(region.share),
+            figure::time_ns(region.total_ns),
+            figure::share(region.share),
         ]);
     }
     out.push_str(&table.render(style));
@@ -39,12 +39,12 @@ pub(crate) fn text(report: &Report, style: TextStyle) -> String {
     let _ = writeln!(
         out,
         "the program ran {}; of each time {} were the stamps' own and are left out; each call took {} longer",
-        duration(report.elapsed_ns as f64),
-        duration(report.stamp_ns),
-        duration(report.added_ns)
+        figure::time_ns(report.elapsed_ns as f64),
+        figure::time_ns(report.stamp_ns),
+        figure::time_ns(report.added_ns)
     );
     if report.processes > 1 {
-        let _ = writeln!(out, "processes: {}", grouped(report.processes as f64, 0));
+        let _ = writeln!(out, "processes: {}", figure::grouped(report.processes as f64, 0));
     }
     for note in &report.notes {
         let _ = writeln!(out, "note: {note}");
@@ -62,12 +62,12 @@ fn region_text(out: &mut String, region: &RegionTimes) {
         (region.jumped, "ended with a jump to another function: timed up to there"),
     ];
     for (number, what) in notes.iter().filter(|(number, _)| *number > 0) {
-        let _ = writeln!(out, "{}: {} {what}", region.name, grouped(*number as f64, 0));
+        let _ = writeln!(out, "{}: {} {what}", region.name, figure::grouped(*number as f64, 0));
     }
     let skipped = region.high_water.len().saturating_sub(MARKS);
     for mark in region.high_water.iter().skip(skipped) {
         let cpu = mark.cpu.map_or(String::new(), |cpu| format!(" on CPU {cpu}"));
-        let (took, after) = (duration(mark.ns), duration(mark.after_ns));
+        let (took, after) = (figure::time_ns(mark.ns), figure::time_ns(mark.after_ns));
         let _ = writeln!(out, "{}: longest until then {took}, {after} after the start{cpu}", region.name);
     }
 }
@@ -75,7 +75,7 @@ fn region_text(out: &mut String, region: &RegionTimes) {
 /// The sampled calls, by the intervention before them.
 fn arms(report: &Report, plan: &Plan, style: TextStyle) -> String {
     let mut out = String::from("\n");
-    let level = percent(plan.level.fraction());
+    let level = figure::level(plan.level.fraction());
     let effect = format!("raises the median by ({level} interval)");
     let names = ["function", "before the call"].map(|name| (name, Align::Left));
     let figures = ["calls", "min", "median", "p90", "p99", "max", "mean"].map(|name| (name, Align::Right));
@@ -86,7 +86,7 @@ fn arms(report: &Report, plan: &Plan, style: TextStyle) -> String {
             table.row([
                 region.name.clone(),
                 arm.arm.to_owned(),
-                grouped(arm.calls as f64, 0),
+                figure::grouped(arm.calls as f64, 0),
                 time(arm.min_ns),
                 time(arm.p50_ns),
                 time(arm.p90_ns),
@@ -103,7 +103,7 @@ fn arms(report: &Report, plan: &Plan, style: TextStyle) -> String {
         let without = drawn.drawn.saturating_sub(timed);
         let without =
             if without == 0 { String::new() } else { format!(", {without} of them without a time") };
-        let (calls, spent) = (grouped(drawn.drawn as f64, 0), duration(drawn.spent_ns));
+        let (calls, spent) = (figure::grouped(drawn.drawn as f64, 0), figure::time_ns(drawn.spent_ns));
         let _ =
             writeln!(out, "{}: {calls} calls were sampled{without}; {spent} went before them", region.name);
         if drawn.arms.iter().any(|arm| arm.arm != "none" && arm.raises_median_ns.is_none()) {
@@ -126,13 +126,18 @@ fn arms(report: &Report, plan: &Plan, style: TextStyle) -> String {
 
 /// A time in a table.
 fn time(ns: Option<f64>) -> String {
-    ns.map_or_else(|| "-".to_owned(), duration)
+    ns.map_or_else(|| "-".to_owned(), figure::time_ns)
 }
 
 fn raised(arm: &ArmTimes) -> String {
     match (&arm.raises_median_ns, arm.arm) {
         (Some(by), _) => {
-            format!("{} [{}, {}]", duration(by.value), duration(by.low), duration(by.high))
+            format!(
+                "{} [{}, {}]",
+                figure::time_ns(by.value),
+                figure::time_ns(by.low),
+                figure::time_ns(by.high)
+            )
         }
         (None, "none") => String::new(),
         (None, _) => format!("fewer than {MIN_CALLS} calls of one"),

@@ -1,8 +1,8 @@
 //! Executed code for people.
 
-use crate::terminal::figures::percent;
 use lineup_codelayout::Summary;
-use lineup_report::figure::whole;
+use lineup_model::figure;
+use lineup_model::figure::whole;
 use lineup_report::text::{Align, Table, TextStyle};
 use lineup_report::visible::one_line;
 use std::fmt::Write;
@@ -32,7 +32,7 @@ pub(crate) fn text(summary: &Summary, top: usize, style: TextStyle) -> String {
         "{} ways between blocks have exact counts; {} are estimated, with {} of all passages\n",
         whole(summary.edges_exact),
         whole(summary.edges_estimated),
-        percent(estimated)
+        figure::share(estimated)
     );
     let columns = [
         ("function", Align::Left),
@@ -49,7 +49,7 @@ pub(crate) fn text(summary: &Summary, top: usize, style: TextStyle) -> String {
         table.row([
             one_line(&function.name).into_owned(),
             whole(function.instructions),
-            percent(function.instructions as f64 / summary.instructions.max(1) as f64),
+            figure::share(function.instructions as f64 / summary.instructions.max(1) as f64),
             whole(function.entries),
             whole(function.size_bytes),
             whole(function.code.executed_bytes),

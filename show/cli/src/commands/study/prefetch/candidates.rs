@@ -1,11 +1,11 @@
 //! The programs that a study of prefetches compares: each place at each distance, and all places together.
 
 use super::stalling::{LEAST, Stalling};
-use crate::terminal::figures::percent;
 use lineup_advise::meaning::Meaning;
 use lineup_advise::options::WantedPrefetch;
 use lineup_advise::prefetch::{refusal, statement};
 use lineup_model::chase::{Address, Chase};
+use lineup_model::figure;
 
 /// Distances that are tried, in turns of the loop.
 const DISTANCES: [u32; 3] = [4, 16, 64];
@@ -90,5 +90,5 @@ fn of_place(at: usize, chase: &Chase, bound: f64) -> Vec<Candidate> {
 
 /// The upper bound in words.
 fn hidden(bound: f64) -> String {
-    format!("upper bound −{} of modelled stalls", percent(bound))
+    format!("upper bound −{} of modelled stalls", figure::share(bound))
 }

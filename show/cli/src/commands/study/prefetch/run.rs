@@ -10,7 +10,6 @@ use crate::commands::study::confirm::{Confirmation, EQUAL, SEED, change_of, is_l
 use crate::commands::study::plan::Plan;
 use crate::commands::study::result_files::PATCH;
 use crate::commands::study::{args, found_regions, patch_command, result_files};
-use crate::terminal::figures::percent;
 use crate::terminal::progress::Stages;
 use crate::terminal::typed_command;
 use anyhow::{Context, Result};
@@ -21,6 +20,7 @@ use lineup_advise::proposal::Advice;
 use lineup_advise::sources::Sources;
 use lineup_advise::usage::Usage;
 use lineup_model::abi::Abi;
+use lineup_model::figure;
 use lineup_model::types::Types;
 use lineup_prove::compare::ComparePlan;
 use lineup_prove::elimination::{Elimination, EliminationPlan, Fate};
@@ -281,7 +281,7 @@ fn report(words: &str, inputs: &[ConfirmedInput], effects: &str, margin: f64) ->
         (None, false) => {
             let least = first
                 .smallest_detectable
-                .map(|least| format!("; a change of {} would have shown", percent(least)));
+                .map(|least| format!("; a change of {} would have shown", figure::share(least)));
             format!("not confirmed: {words}: {figures}; effects {effects}{}", least.unwrap_or_default())
         }
     };
