@@ -3,6 +3,7 @@
 
 mod dist;
 mod edges;
+mod files;
 mod machine;
 mod programs;
 mod test;
@@ -23,6 +24,7 @@ fn tidy() -> Result<()> {
     let metadata = cargo_metadata::MetadataCommand::new().exec()?;
     let mut broken = edges::check(&metadata);
     broken.extend(programs::check(&metadata));
+    broken.extend(files::check(&metadata)?);
     broken.extend(text::check(metadata.workspace_root.as_std_path())?);
     for line in &broken {
         eprintln!("tidy: {line}");
