@@ -29,6 +29,8 @@
 
 mod model;
 mod schedule;
+mod shared_line_cost;
 
 pub use model::{Access, Kind, Line, Lines, Model, Outcome, Pair, PairCounts};
 pub use schedule::{Orders, Span, Timed};
+pub use shared_line_cost::WAIT_CYCLES;

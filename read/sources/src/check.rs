@@ -1,7 +1,7 @@
 //! Reading all units of a build.
 
 use crate::collect::collect;
-use crate::command::CompileCommand;
+use crate::compiler_command::CompileCommand;
 use crate::error::Error;
 use crate::facts::{Facts, RecordFact, Where};
 use crate::headers::{Headers, missing_package};

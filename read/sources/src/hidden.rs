@@ -1,7 +1,7 @@
 //! Variables that are found by their names where the compiler's tree shows nothing: in assembly, in aliases, by
 //! `dlsym`.
 
-use crate::command::CompileCommand;
+use crate::compiler_command::CompileCommand;
 use crate::facts::{Act, Facts, PointerPlace, Value, Where};
 use crate::tree::Name;
 use std::collections::BTreeSet;

@@ -1,6 +1,6 @@
 //! The compiler calls of a kernel's build, which kbuild writes into a file `.NAME.o.cmd` next to every object.
 
-use crate::command::CompileCommand;
+use crate::compiler_command::CompileCommand;
 use crate::read::normal;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

@@ -17,7 +17,7 @@
 mod chases;
 mod check;
 mod collect;
-mod command;
+mod compiler_command;
 mod error;
 mod facts;
 mod headers;
@@ -39,7 +39,7 @@ mod variants;
 
 pub use chases::{Chases, chases, own_name};
 pub use check::{Build, Definers, Standards, check, check_with};
-pub use command::{CompileCommand, from_json};
+pub use compiler_command::{CompileCommand, from_json};
 pub use error::Error;
 pub use installed::{Libclang, installed_libclang};
 pub use kbuild::{FileNames, KbuildUnit, from_kbuild, is_kbuild_file};

@@ -1,7 +1,7 @@
 //! `#define` between members. It takes no room: members may pass it when none of them is spelled with it, and when the
 //! user allows it to stand apart from them.
 
-use crate::constraints::contracts::Lifts;
+use crate::constraints::comment_rules::Lifts;
 use crate::text::body::Body;
 use crate::text::body_parts::{BodyPart, BodyPartKind};
 use crate::text::lex::{Kind, Lexed, directive_word};

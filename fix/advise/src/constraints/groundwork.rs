@@ -1,7 +1,7 @@
 //! The facts about one type in the sources, before an order is looked for.
 
+use crate::constraints::comment_rules::{self, Lifts};
 use crate::constraints::constraint::Binding;
-use crate::constraints::contracts::{self, Lifts};
 use crate::constraints::holds::{self, Holds};
 use crate::constraints::initialisers::{self, Positional};
 use crate::constraints::meaning::Effect;
@@ -55,14 +55,14 @@ impl<'s> Groundwork<'s> {
             return Err(one(randomised));
         }
         defines::lift(&mut body, lifts);
-        let contracts = contracts::read(&body, lifts);
+        let pinned = comment_rules::read(&body, lifts);
         headings::obey(&mut body, lifts);
         let ranges = crate::text::member_units::assign(&mut body, subject.aggregate).map_err(one)?;
         let mut holds = Holds::from_source(subject, spelling, sources, &members);
         if is_cpp {
             holds.add_construction_order(subject, sources, class, &members);
         }
-        holds.add_contracts(contracts);
+        holds.add_comment_rules(pinned);
         holds.add_options(subject, options, class);
         holds.add_meaning(spelling, &body.found.path, options);
         if !holds.forbidding.is_empty() {

@@ -1,7 +1,7 @@
 //! Comments that head members: a group moves under its heading, a section's heading stays where it is.
 
+use crate::constraints::comment_rules::{Lifts, binding, run};
 use crate::constraints::constraint::{Binding, Constraint};
-use crate::constraints::contracts::{Lifts, binding, run};
 use crate::text::body::{Body, TextUnit};
 use crate::text::body_parts::BodyPartKind;
 use crate::text::comment_words::{bare_text, is_heading, is_numbered};

@@ -1,7 +1,7 @@
 //! Constraints as limits of the search.
 
+use crate::constraints::comment_rules::Lifts;
 use crate::constraints::constraint::{Binding, Constraint};
-use crate::constraints::contracts::Lifts;
 use crate::constraints::meaning::{Effect, Hold};
 use crate::constraints::review::Review;
 use crate::constraints::source_scan::{self, ScanTarget};
@@ -263,8 +263,8 @@ impl Holds {
     }
 
     /// Adds the constraints from comments in the declaration.
-    pub(crate) fn add_contracts(&mut self, contracts: Vec<Binding>) {
-        for binding in contracts {
+    pub(crate) fn add_comment_rules(&mut self, bindings: Vec<Binding>) {
+        for binding in bindings {
             self.pinned.extend(binding.names.iter().cloned());
             if binding.names.is_empty() {
                 self.forbidding.push(binding.clone());

@@ -5,8 +5,8 @@ pub mod held_file;
 pub mod meaning;
 pub mod randomisation;
 
+pub(crate) mod comment_rules;
 pub(crate) mod constructors;
-pub(crate) mod contracts;
 pub(crate) mod declared_alignment;
 pub(crate) mod defines;
 pub(crate) mod groundwork;

@@ -1,7 +1,7 @@
 //! Types whose layout the compiler may randomise.
 
+use crate::constraints::comment_rules::Lifts;
 use crate::constraints::constraint::{Binding, Constraint};
-use crate::constraints::contracts::Lifts;
 use crate::constraints::randomisation::Randomisation;
 use crate::layout::subject::Subject;
 use crate::text::located_declaration::LocatedDeclaration;

@@ -4,7 +4,7 @@ use super::flow::{Loop, calls_of, is_loop};
 use super::syntax::Function;
 use super::{arrays, lists, stacks};
 use crate::check::{Build, STACK_BYTES, UNIT_LIMIT, gave_up, parsed, units};
-use crate::command::CompileCommand;
+use crate::compiler_command::CompileCommand;
 use crate::error::Error;
 use crate::headers::Headers;
 use crate::libclang::{Cursor, Library};

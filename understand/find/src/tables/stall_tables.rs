@@ -10,10 +10,11 @@ use crate::stalls::counts::{FunctionCounts, Tally};
 use crate::stalls::page_stalls::PageStalls;
 use crate::stalls::visit_order::visits;
 use crate::tables::site_table::{self, SeenMemory};
-use crate::threads::contention::{WAIT_CYCLES, Waits};
+use crate::threads::contention::Waits;
 use crate::trials::replay::cycles;
 use crate::work::Work;
 use foldhash::HashMap;
+use lineup_coherence::WAIT_CYCLES;
 use lineup_explain::name::Class;
 use std::collections::BTreeMap;
 

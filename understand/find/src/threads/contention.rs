@@ -18,8 +18,6 @@ use lineup_recording::{Window, WindowStep};
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The assumed cost of one wait for a line that another thread has, in cycles. `lineup threads` assumes the same.
-pub(crate) const WAIT_CYCLES: f64 = 100.0;
 /// Fewer waits for a line alone in the windows are nothing to act on: data that is handed over once makes some.
 const LEAST_WAITS: u64 = 100;
 

@@ -2,8 +2,9 @@
 
 use crate::findings::{BetweenThreads, Evidence, Finding, Kind, Sign, ThreadWaits, Trial};
 use crate::owner;
-use crate::threads::contention::{Fight, Fighters, WAIT_CYCLES, Waits};
+use crate::threads::contention::{Fight, Fighters, Waits};
 use crate::work::Work;
+use lineup_coherence::WAIT_CYCLES;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
 //! Members below a comment that none of them has alone.
 
+use crate::constraints::comment_rules::binding;
 use crate::constraints::constraint::{Binding, Constraint};
-use crate::constraints::contracts::binding;
 use crate::constraints::paragraphs::paragraphs;
 use crate::text::body::Body;
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! Comments and macros of a declaration that say how its members must lie. They are contracts: members are pinned, or
+//! Comments and macros of a declaration that say how its members must lie. Members are pinned, or
 //! kept together, and the words are quoted.
 
 use crate::constraints::constraint::{Binding, Constraint};
