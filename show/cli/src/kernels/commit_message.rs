@@ -137,7 +137,7 @@ fn of_order(order: &OrderProposal, worth: &[RegionSaving], line_bytes: u64, grou
         };
         let before = before.map_or("-".to_owned(), |before| format!("{before:.2}"));
         let calls = (ground.calls)(one.id).map_or("-".to_owned(), |calls| calls.to_string());
-        let share = one.share.map_or("-".to_owned(), |share| lineup_model::figure::change(1.0 - share));
+        let share = one.share.map_or("-".to_owned(), |share| format!("{:.1} %", -100.0 * share));
         text += &format!("    {:<30} {calls:>7} {before:>8} {after:>8.2} {share:>8}\n", row.region);
     }
     let worse: Vec<String> =

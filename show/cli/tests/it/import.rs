@@ -278,7 +278,7 @@ fn what_is_no_file_of_samples_is_refused_with_its_name() {
     let done = lineup(folder.path(), &["explain", "other"]);
     assert_eq!(done.status.code(), Some(2));
     let said = String::from_utf8(done.stderr).unwrap();
-    assert!(said.contains("other") && said.contains("this is text, no perf.data"), "{said}");
+    assert!(said.contains("other") && said.contains("not a recording"), "{said}");
 }
 
 /// The output of `lineup explain` for clock samples that perf takes, with chains of calls, of a program built from this

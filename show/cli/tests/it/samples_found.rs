@@ -79,7 +79,7 @@ fn a_line_that_cpus_take_from_each_other_is_found_with_what_was_stored_to_it() {
     let shown = lineup(program.path(), &["find", "perf.data"]);
     let shown = String::from_utf8(shown.stdout).unwrap();
     for part in [
-        "2. device: 20 loads took their line from another CPU, 75.00% of all latency",
+        "2. device: 20 loads took their line from another CPU, 75.0 % of all latency",
         "stores to these lines: device.flags by write_flags",
         "which members a call touches together: lineup record --region read_id",
     ] {

@@ -54,7 +54,7 @@ pub(crate) struct Options {
     #[arg(long, value_enum, value_name = "WHAT", conflicts_with_all = ["json", "usage", "full", "top"])]
     pub(crate) csv: Option<Table>,
     /// Write a page with all of it to FILE, and print nothing
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["csv", "json", "usage", "full", "top", "regions", "caches", "seconds", "trace"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["csv", "usage", "full", "regions", "caches", "seconds", "trace"])]
     pub(crate) html: Option<PathBuf>,
     /// Write the calls to FILE as a trace that Perfetto opens (Chrome's trace events), and print nothing
     #[arg(long, value_name = "FILE", conflicts_with_all = ["csv", "json", "usage", "full", "top", "regions"])]

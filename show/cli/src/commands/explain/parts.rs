@@ -36,7 +36,7 @@ pub(crate) fn no_names(explanation: &Explanation) -> Option<String> {
 }
 
 pub(crate) fn percent(share: Option<f64>) -> String {
-    share.map_or("not observed".to_owned(), |share| lineup_model::figure::share(share))
+    share.map_or("not observed".to_owned(), lineup_model::figure::share)
 }
 
 pub(crate) fn coverage_line(coverage: &Coverage) -> String {

@@ -29,6 +29,9 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         return of_samples(options, &stages);
     }
     if let Some(html) = &options.html {
+        if options.json || options.top.is_some() {
+            bail!("--html goes with --json and --top only where --code is given; leave them out");
+        }
         let page = page::page(&options.recording, options.line_size, &stages)?;
         std::fs::write(html, page).with_context(|| html.display().to_string())?;
         return Ok(Outcome::Done);

@@ -117,7 +117,7 @@ mod tests {
             _ => Observed::Value(400.0),
         };
         let told = told(lines).expect("counted");
-        assert!(told.starts_with("40,008 a run before, 400 after, -99.0 % [-99.0 %, -99.0 %]"), "{told}");
+        assert!(told.starts_with("40,008 a run before, 400 after, −99.00 % [−99.00 %, −99.00 %]"), "{told}");
         assert!(told.ends_with("over 3 blocks: changed (event r4d2, whole runs, threads apart)"), "{told}");
     }
 
@@ -129,7 +129,7 @@ mod tests {
         };
         let told = told(lines).expect("counted");
         assert!(
-            told.contains("1,008 a run before, 0 after, -1,008 [") && told.contains("] in all"),
+            told.contains("1,008 a run before, 0 after, −1,008 [") && told.contains("] in all"),
             "{told}"
         );
     }
