@@ -5,7 +5,7 @@ use std::ffi::OsString;
 /// Old name, and the words that replace it.
 const MOVED: &[(&str, &[&str])] = &[
     ("import", &["explain"]),
-    ("code", &["explain", "--code"]),
+    ("code", &["explain"]),
     ("replay", &["find"]),
     ("sweep", &["record"]),
     ("derive", &["measure", "--derive"]),
@@ -59,7 +59,7 @@ mod tests {
         assert_eq!(now_typed, words("lineup measure --derive a+b --json --from m.json b=1±1"));
         assert!(hint.is_some_and(|hint| hint.contains("`lineup measure --derive`")));
         let (now_typed, _) = now(words("lineup code run.rec --bolt f"));
-        assert_eq!(now_typed, words("lineup explain --code run.rec --bolt f"));
+        assert_eq!(now_typed, words("lineup explain run.rec --bolt f"));
         assert_eq!(now(words("lineup find -- code")), (words("lineup find -- code"), None));
     }
 }

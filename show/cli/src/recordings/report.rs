@@ -19,7 +19,7 @@ pub(crate) fn refuse_others(surveyed: &Surveyed, file: &Path) -> Result<()> {
         }
         Mode::WholeProgram => {
             bail!(
-                "{name} holds counts of a whole program: `lineup explain --code --html PAGE {name}` writes its page"
+                "{name} holds counts of a whole program: `lineup explain --html PAGE {name}` writes its page"
             )
         }
     }

@@ -124,7 +124,7 @@ fn head(out: &mut String, found: &SampledFindings) {
     let machine = if machine.is_empty() { String::new() } else { format!(", on {}", machine.join(" ")) };
     let cpus = match found.cpus.len() {
         0 => String::new(),
-        count => format!(" on {}", counted(count, "CPU")),
+        count => format!(" on {}", figure::counted(count as u64, "CPU")),
     };
     let processes = match found.processes.len() {
         1 => "1 process".to_owned(),
@@ -134,10 +134,6 @@ fn head(out: &mut String, found: &SampledFindings) {
     if !found.command.is_empty() {
         let _ = writeln!(out, "taken by: {}", one_line(&found.command.join(" ")));
     }
-}
-
-fn counted(count: usize, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 fn put(out: &mut String, title: &str, table: &Table, more: usize, style: TextStyle) {

@@ -3,10 +3,17 @@
 use crate::terminal::progress::{ReadInStage, Stages};
 use anyhow::{Context, Result};
 use lineup_find::Recorded;
-use lineup_recording::Reader;
+use lineup_recording::{Mode, Reader};
 use lineup_study::progress::Progress;
 use std::io::BufReader;
 use std::path::Path;
+
+/// Whether a file is a recording of a whole program.
+pub(crate) fn is_whole_program(recording: &Path) -> bool {
+    let file = lineup_mapping::open(recording).ok();
+    let reader = file.and_then(|file| Reader::new(BufReader::new(file)).ok());
+    reader.is_some_and(|reader| reader.header().mode == Mode::WholeProgram)
+}
 
 /// Reads a recording of a whole program.
 pub(crate) fn read(recording: &Path, stages: &Stages) -> Result<Recorded> {

@@ -1,4 +1,4 @@
-//! `lineup explain --code` compared with the tools that take its files: BOLT's own counts of edges, and the linkers' own orders.
+//! `lineup explain` compared with the tools that take its files: BOLT's own counts of edges, and the linkers' own orders.
 
 use crate::schema;
 use serde_json::Value;
@@ -95,7 +95,7 @@ fn code(folder: &Path, name: &str, options: &[&str]) -> Value {
         lineup,
         &["record", "--whole-program", "--engine", "native", "--out", &recording, "--", &program],
     );
-    let output = run(folder, lineup, &[&["explain", "--code", &recording, "--json"], options].concat());
+    let output = run(folder, lineup, &[&["explain", &recording, "--json"], options].concat());
     // Messages tell the use of each file, except for the page, which is only viewed.
     let said = String::from_utf8_lossy(&output.stderr);
     let uses = said.lines().filter(|line| line.starts_with("lineup: use: ")).count();
@@ -258,10 +258,9 @@ fn the_map_has_a_box_for_each_line_of_each_function_and_says_who_fetches_it() {
         lineup,
         &["record", "--engine", "native", "--region", "kind", "--out", "o.rec", "--", "./other"],
     );
-    let said = refusal(folder, &["explain", "--code", "program.rec", "--html", "o.html", "--calls", "o.rec"]);
+    let said = refusal(folder, &["explain", "program.rec", "--html", "o.html", "--calls", "o.rec"]);
     assert!(said.contains("program was not mapped in it"), "{said}");
-    let said =
-        refusal(folder, &["explain", "--code", "program.rec", "--html", "o.html", "--calls", "program.rec"]);
+    let said = refusal(folder, &["explain", "program.rec", "--html", "o.html", "--calls", "program.rec"]);
     assert!(said.contains("holds no recorded calls"), "{said}");
     assert!(!folder.join("o.html").exists());
 }
@@ -272,7 +271,7 @@ fn what_holds_no_counts_or_is_another_file_is_refused() {
     let folder = folder.path();
     build(folder, "program", &[]);
     code(folder, "program", &[]);
-    let said = refusal(folder, &["explain", "--code", "program.rec", "--image", "libm.so.6"]);
+    let said = refusal(folder, &["explain", "program.rec", "--image", "libm.so.6"]);
     assert!(said.contains("libm.so.6 was not mapped") && said.contains("libc.so.6"), "{said}");
     let lineup = env!("CARGO_BIN_EXE_lineup");
     run(
@@ -280,10 +279,10 @@ fn what_holds_no_counts_or_is_another_file_is_refused() {
         lineup,
         &["record", "--engine", "native", "--region", "kind", "--out", "calls.rec", "--", "./program"],
     );
-    let said = refusal(folder, &["explain", "--code", "calls.rec"]);
+    let said = refusal(folder, &["explain", "calls.rec", "--bolt", "calls.fdata"]);
     assert!(said.contains("holds no counts of a whole program"), "{said}");
     build(folder, "program", &["-O1"]);
-    let said = refusal(folder, &["explain", "--code", "program.rec"]);
+    let said = refusal(folder, &["explain", "program.rec"]);
     assert!(said.contains("is not the file that was recorded"), "{said}");
     run(folder, "strip", &["program"]);
     run(
@@ -291,6 +290,6 @@ fn what_holds_no_counts_or_is_another_file_is_refused() {
         lineup,
         &["record", "--whole-program", "--engine", "native", "--out", "s.rec", "--", "./program"],
     );
-    let said = refusal(folder, &["explain", "--code", "s.rec"]);
+    let said = refusal(folder, &["explain", "s.rec"]);
     assert!(said.contains("has no symbols of functions"), "{said}");
 }

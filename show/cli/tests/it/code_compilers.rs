@@ -1,4 +1,4 @@
-//! The files of `lineup explain --code` for compilers, compared with LLVM's own tools.
+//! The files of `lineup explain` for compilers, compared with LLVM's own tools.
 
 use crate::installed;
 use lineup_find::Recorded;
@@ -60,7 +60,7 @@ fn lineup(folder: &Path, arguments: &[&str]) -> Output {
     installed::lineup().args(arguments).current_dir(folder).output().expect("lineup runs")
 }
 
-/// Compiles the program, counts a run of it, and has `lineup explain --code` write `program.prof`.
+/// Compiles the program, counts a run of it, and has `lineup explain` write `program.prof`.
 fn profile(folder: &Path, source: &str, compiler: &[&str]) -> Output {
     fs::write(folder.join("program.c"), source).expect("a file");
     let how = ["-O2", "-g", "-o", "program", "program.c"];
@@ -69,7 +69,7 @@ fn profile(folder: &Path, source: &str, compiler: &[&str]) -> Output {
         ["record", "--whole-program", "--engine", "native", "--out", "program.rec", "--", "./program"];
     let recorded = lineup(folder, &record);
     assert!(recorded.status.success(), "{}", text(&recorded.stderr));
-    lineup(folder, &["explain", "--code", "program.rec", "--sample-profile", "program.prof"])
+    lineup(folder, &["explain", "program.rec", "--sample-profile", "program.prof"])
 }
 
 /// LLVM's tool counts addresses from where code is mapped, which is 0 without a segment of its own.

@@ -86,7 +86,7 @@ fn write_pages(place: &Place, written: &Sender<(&'static str, PathBuf)>) {
     tell("threads", "threads.html");
     lineup(place, "record --region walk --region list --engine native --out calls.rec -- ./program");
     lineup(place, "record --whole-program --out program.rec -- ./program");
-    lineup(place, "explain --code program.rec --html code.html --calls calls.rec");
+    lineup(place, "explain program.rec --html code.html --calls calls.rec");
     tell("code", "code.html");
     let few =
         "--cpus 4 --group g:shares=2,tasks=8,busy=~9ms,sleep=~9ms --resolution 0,10 --seeds 2 --time 1s";

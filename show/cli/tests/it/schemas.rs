@@ -129,7 +129,7 @@ fn commands_that_record_print_what_their_schemas_say() {
             ("lineup.advice/2", &["advise", "--json", "calls.rec", "--source", ".", "--build", "make"]),
             ("lineup.find/1", &find),
             ("lineup.record/1", &whole),
-            ("lineup.code/1", &["explain", "--code", "run.rec", "--json"]),
+            ("lineup.code/1", &["explain", "run.rec", "--json"]),
             ("lineup.record/1", &log),
             ("lineup.replay/1", &["find", "run.log", "--json"]),
             ("lineup.time/1", &["time", "--json", "--region", "work", "--", "./program"]),

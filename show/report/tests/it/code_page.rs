@@ -1,4 +1,4 @@
-//! The page of `lineup explain --code`: names may hold anything, every link leads somewhere, and every byte of a line is shown.
+//! The page of `lineup explain`: names may hold anything, every link leads somewhere, and every byte of a line is shown.
 
 use lineup_codelayout::{
     CodeMap, Footprint, FunctionSummary, MappedFunction, MappedLine, MappedPage, RegionCalls, RegionFetch,

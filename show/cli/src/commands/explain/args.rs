@@ -36,7 +36,7 @@ pub(crate) struct Options {
     /// Seconds that the program runs without emulation, to compute calls per second
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     pub(crate) seconds: Option<f64>,
-    /// Print JSON (schema lineup.explain/1; of a perf.data lineup.samples/1; with --code lineup.code/1)
+    /// Print JSON (schema lineup.explain/1; of a perf.data lineup.samples/1, of a whole program lineup.code/1)
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
@@ -45,8 +45,6 @@ pub(crate) struct Options {
     /// samples
     #[arg(long, value_name = "FIND_JSON")]
     pub(crate) find: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) code: CodeOptions,
     /// Print what the calls used, for `lineup fleet add` on another machine (schema lineup.usage/1)
     #[arg(long, conflicts_with_all = ["json", "full", "top", "regions"])]
     pub(crate) usage: bool,
@@ -59,6 +57,8 @@ pub(crate) struct Options {
     /// Write the calls to FILE as a trace that Perfetto opens (Chrome's trace events), and print nothing
     #[arg(long, value_name = "FILE", conflicts_with_all = ["csv", "json", "usage", "full", "top", "regions"])]
     pub(crate) trace: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) code: CodeOptions,
 }
 
 /// The rows of a table of comma-separated values.

@@ -10,6 +10,7 @@ use crate::samples::findings::is_samples;
 use crate::terminal::outcome::Outcome;
 use crate::terminal::output;
 use crate::terminal::progress::Stages;
+use crate::whole_program::counts;
 use anyhow::{Context, Result, bail};
 use lineup_debuginfo::spelled;
 use lineup_report::text::TextStyle;
@@ -22,7 +23,14 @@ const SAMPLED_ROWS: usize = 15;
 /// Runs `lineup explain`.
 pub(crate) fn run(options: &Options) -> Result<Outcome> {
     let stages = Stages::new();
-    if options.code.code {
+    if options.code.is_given() || counts::is_whole_program(&options.recording) {
+        let given = [
+            (!options.regions.is_empty(), "--region"),
+            (options.full, "--full"),
+            (options.csv.is_some(), "--csv"),
+            (options.trace.is_some(), "--trace"),
+        ];
+        refuse(options, &given, "counts of a whole program")?;
         return code::run::run(options);
     }
     if options.recording == Path::new("-") || is_samples(&options.recording) {
@@ -30,7 +38,7 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     }
     if let Some(html) = &options.html {
         if options.json || options.top.is_some() {
-            bail!("--html goes with --json and --top only where --code is given; leave them out");
+            bail!("--html goes with --json and --top only for a whole program; leave them out");
         }
         let page = page::page(&options.recording, options.line_size, &stages)?;
         std::fs::write(html, page).with_context(|| html.display().to_string())?;
@@ -73,19 +81,24 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
 
 /// The same of samples, which know no calls.
 fn of_samples(options: &Options, stages: &Stages) -> Result<Outcome> {
-    let of_calls = [
-        (!options.caches.is_empty(), "--cache"),
-        (options.seconds.is_some(), "--seconds"),
-        (options.usage, "--usage"),
-        (options.html.is_some(), "--html"),
-    ];
-    if let Some((_, option)) = of_calls.into_iter().find(|(is_given, _)| *is_given) {
-        bail!("{option} needs recorded calls, and {} has samples", options.recording.display());
-    }
+    refuse(options, &[(options.html.is_some(), "--html")], "samples")?;
     let rows = if options.full { usize::MAX } else { options.top.unwrap_or(SAMPLED_ROWS) };
     let functions: Vec<String> = options.regions.iter().map(|name| spelled(name)).collect();
     let given = (&options.symbols, options.find.as_deref());
     samples::explain(&options.recording, given, (&functions, rows), options.json, stages)
+}
+
+/// Refuses options that need recorded calls, those `given` among them, for a file with something else.
+fn refuse(options: &Options, given: &[(bool, &str)], content: &str) -> Result<()> {
+    let of_calls = [
+        (!options.caches.is_empty(), "--cache"),
+        (options.seconds.is_some(), "--seconds"),
+        (options.usage, "--usage"),
+    ];
+    if let Some((_, option)) = of_calls.iter().chain(given).find(|(is_given, _)| *is_given) {
+        bail!("{option} needs recorded calls, and {} has {content}", options.recording.display());
+    }
+    Ok(())
 }
 
 fn print_json(document: &impl serde::Serialize) -> Result<Outcome> {

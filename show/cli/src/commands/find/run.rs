@@ -88,7 +88,7 @@ fn of_program(options: &Options, stages: &Stages, interrupts: &Interrupts) -> Re
 fn with_kept(error: anyhow::Error, recording: &Path) -> anyhow::Error {
     match kept(recording) {
         Ok(kept) => error.context(format!(
-            "the work was ended early; what was recorded until then is kept in {0}, which `lineup explain --code {0}` reads",
+            "the work was ended early; what was recorded until then is kept in {0}, which `lineup explain {0}` reads",
             kept.display()
         )),
         Err(cause) => error.context(format!("what was recorded until then cannot be kept here: {cause}")),

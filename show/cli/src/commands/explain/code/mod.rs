@@ -1,4 +1,4 @@
-//! `lineup explain --code`: the code that a whole program executed, for people and for tools that order code.
+//! `lineup explain` of a whole program: the code that it executed, for people and for tools that order code.
 
 pub(super) mod args;
 pub(super) mod run;

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 /// Functions shown by default.
 const FUNCTIONS: usize = 20;
 
-/// Runs `lineup explain --code`.
+/// Shows the executed code, and writes the files that are wanted.
 pub(crate) fn run(options: &Options) -> Result<Outcome> {
     let stages = Stages::new();
     let recorded = counts::read(&options.recording, &stages)?;
