@@ -80,12 +80,24 @@ fn advice_counted(
     locks: Locks<'_>,
     counted: impl Fn(ThreadUse) -> ThreadUse,
 ) -> Advice {
+    let options = Options { allow_growth, ..Options::default() };
+    advice_by(text, used, is_inside, &options, locks, counted)
+}
+
+/// The same by all options.
+fn advice_by(
+    text: &str,
+    used: &[Used<'_>],
+    is_inside: Option<bool>,
+    options: &Options,
+    locks: Locks<'_>,
+    counted: impl Fn(ThreadUse) -> ThreadUse,
+) -> Advice {
     let mut folder = Folder::new(&[("a.c", text)], "a.c", &["rec"]);
     folder.write(&Default::default());
     let types = folder.types(Abi::X86_64).expect("compiles");
     let id = types.by_name()["rec"][0];
     let sources = Sources::new(folder.files.clone());
-    let options = Options { allow_growth, ..Options::default() };
     let (_, aggregate) = types.aggregate(id).expect("a struct");
     let place = |name: &str| {
         let found = aggregate.members.iter().find(|member| member.name.as_deref() == Some(name));
@@ -102,7 +114,7 @@ fn advice_counted(
     let locks = locks.iter().map(lock).collect();
     let usage = Usage { locks, ..usage(&types, id, used, is_inside) };
     let usage = Usage { thread_uses: usage.thread_uses.into_iter().map(counted).collect(), ..usage };
-    advise(&usage, &types, &sources, &options, &mut folder).expect("advice")
+    advise(&usage, &types, &sources, options, &mut folder).expect("advice")
 }
 
 fn parted(advice: &Advice) -> &OrderProposal {
@@ -134,6 +146,27 @@ fn counters_of_two_threads_are_parted_however_they_are_declared() {
         assert!(text.contains("int : 32"), "{text}");
         assert!(text.contains("{ 1, 2 }"), "values by position stay: {text}");
         assert_eq!(advice.descriptions[0].kind.slug, "part");
+    }
+}
+
+#[test]
+fn room_never_moves_a_member_that_keeps_its_offset() {
+    let pins = vec![("rec".to_owned(), "second".to_owned())];
+    let pinned = Options { allow_growth: true, pins, ..Options::default() };
+    let free = Options { allow_growth: true, ..Options::default() };
+    for (declaration, options) in [
+        ("struct rec { long first; long second; };\nstruct rec r;\n", &pinned),
+        ("struct rec { long first; long second; /* do not move */ };\nstruct rec r;\n", &free),
+        (
+            "#include <stddef.h>\nstruct rec { long first; long second; };\nstruct rec r;\n\
+             _Static_assert(offsetof(struct rec, second) == 8, \"the offset\");\n",
+            &free,
+        ),
+    ] {
+        let advice = advice_by(declaration, &EACH_OWN, Some(true), options, &[], |one| one);
+        assert!(advice.orders.is_empty(), "{declaration}: {:?}", advice.edited);
+        let refusals = format!("{:?}", advice.refusals);
+        assert!(refusals.contains("second"), "{declaration}: {refusals}");
     }
 }
 

@@ -106,7 +106,25 @@ pub(crate) fn by_groups(
         return Err(Binding::new(Constraint::LayoutNotReproduced)
             .because("its members are apart already, as far as their own layout goes"));
     }
+    keeps_offsets(subject, plan, model, &layout)?;
     Ok(layout)
+}
+
+/// Refuses room that would move a member that has to keep its offset.
+fn keeps_offsets(
+    subject: &Subject<'_>,
+    plan: &Plan<'_>,
+    model: &Model,
+    layout: &Layout,
+) -> Result<(), Binding> {
+    let placed = place(model, layout).ok_or_else(|| Binding::new(Constraint::LayoutNotReproduced))?;
+    let mut fixed = plan.problem.models.iter().flat_map(|model| &model.fixed_bits);
+    match fixed.find(|(field, bits)| placed.offsets_bits.get(*field) != Some(bits)) {
+        Some((field, _)) => Err(Binding::new(Constraint::NeverLarger)
+            .on([member_name(subject.aggregate, *field)])
+            .because("room before it would move it, and it has to keep its offset")),
+        None => Ok(()),
+    }
 }
 
 /// The group that is to be first, members that no thread shares, then the other groups.
