@@ -1,5 +1,6 @@
 //! Options of advice and of its report, the same for `lineup advise` and `lineup study`.
 
+use crate::options::quantities::part;
 use crate::options::values::{line_size, type_and_member};
 use crate::terminal::outcome::Outcome;
 use crate::terminal::output::text_style;
@@ -34,7 +35,7 @@ pub(crate) struct AdviceOptions {
     #[arg(long)]
     pub(crate) allow_growth: bool,
     /// Percentage of a region's cache lines that an edit must save to be in the patch; smaller ones are only listed
-    #[arg(long, value_name = "PERCENT", default_value = "1", value_parser = percentage)]
+    #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = part)]
     least_share: f64,
     /// Move at most this many members of a type, for a patch that is quick to read; "all" for any number [default: 3 in
     /// a kernel, else all]
@@ -109,7 +110,7 @@ impl AdviceOptions {
             lifts: self.lifts.clone(),
             primary: self.line_size,
             allow_growth: self.allow_growth,
-            least_share: self.least_share / 100.0,
+            least_share: self.least_share,
             most_moved: self.most_moved.and_then(|most| most.0),
             orders: self.order.as_deref().map(read_orders).transpose()?.unwrap_or_default(),
             randomisation: Randomisation::Unknown,
@@ -170,11 +171,6 @@ fn most_moved(text: &str) -> Result<MostMoved, String> {
     }
 }
 
-fn percentage(text: &str) -> Result<f64, String> {
-    let percent = text.parse().ok().filter(|percent| (0.0..=100.0).contains(percent));
-    percent.ok_or_else(|| format!("{text} is no number from 0 to 100"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -184,11 +180,5 @@ mod tests {
         assert_eq!(most_moved("4"), Ok(MostMoved(Some(4))));
         assert_eq!(most_moved("all"), Ok(MostMoved(None)));
         assert!(most_moved("0").is_err() && most_moved("any").is_err());
-    }
-
-    #[test]
-    fn a_share_is_a_percentage() {
-        assert_eq!(percentage("2.5"), Ok(2.5));
-        assert!(percentage("101").is_err() && percentage("NaN").is_err() && percentage("-1").is_err());
     }
 }

@@ -1,22 +1,27 @@
-//! Shares and spans of time as people type them.
+//! Percentages and spans of time as people type them.
 
 use std::str::FromStr;
 
-/// A share of a cost, typed as `1%` or `0.01`.
+/// A percentage, typed as `1%` or `1`, as the share that it is.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) struct Share(pub(crate) f64);
+pub(crate) struct Percentage(pub(crate) f64);
 
-impl FromStr for Share {
+impl FromStr for Percentage {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (number, unit) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 100.0));
-        let share = number.trim().parse::<f64>().ok().map(|value| value / unit);
-        match share {
-            Some(share) if share.is_finite() && share >= 0.0 => Ok(Share(share)),
-            _ => Err(format!("{text:?} is not a share; write 1% or 0.01")),
+        let percent = text.trim().trim_end_matches('%').trim_end().parse::<f64>().ok();
+        match percent {
+            Some(percent) if percent.is_finite() && percent >= 0.0 => Ok(Percentage(percent / 100.0)),
+            _ => Err(format!("{text:?} is no percentage; write 1% or 1")),
         }
     }
+}
+
+/// A percentage of a whole: at most 100, as the share that it is.
+pub(crate) fn part(text: &str) -> Result<f64, String> {
+    let part = text.parse().ok().map(|Percentage(share)| share).filter(|share| *share <= 1.0);
+    part.ok_or_else(|| format!("{text:?} is no percentage from 0 to 100"))
 }
 
 /// A span of time typed as `90s`, `2m`, `500ms` or plain seconds, in nanoseconds.
@@ -44,14 +49,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shares_and_spans() {
-        assert_eq!("0.5%".parse(), Ok(Share(0.005)));
-        assert_eq!("0.01".parse(), Ok(Share(0.01)));
+    fn percentages_and_spans() {
+        assert_eq!("0.5%".parse(), Ok(Percentage(0.005)));
+        assert_eq!("1".parse(), Ok(Percentage(0.01)));
+        assert_eq!("1000%".parse(), Ok(Percentage(10.0)));
+        assert_eq!(part("2.5"), Ok(0.025));
+        assert!(part("101").is_err() && part("NaN").is_err() && part("-1").is_err());
         assert_eq!("2m".parse(), Ok(Span(120_000_000_000)));
         assert_eq!("500ms".parse(), Ok(Span(500_000_000)));
         assert_eq!("3".parse(), Ok(Span(3_000_000_000)));
         for bad in ["", "x", "-1%", "nan", "inf"] {
-            assert!(bad.parse::<Share>().is_err() && bad.parse::<Span>().is_err(), "{bad}");
+            assert!(bad.parse::<Percentage>().is_err() && bad.parse::<Span>().is_err(), "{bad}");
         }
     }
 }

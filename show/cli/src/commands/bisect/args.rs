@@ -1,6 +1,6 @@
 //! Arguments of `lineup bisect`.
 
-use crate::options::quantities::Share;
+use crate::options::quantities::Percentage;
 use lineup_prove::metric::ELAPSED;
 use lineup_study::timing::Placing;
 use std::ffi::OsString;
@@ -29,7 +29,7 @@ pub(crate) struct Bisect {
     pub(crate) blocks: u64,
     /// End a comparison when its interval is this narrow, such as 0.5%.
     #[arg(long)]
-    pub(crate) until_width: Option<Share>,
+    pub(crate) until_width: Option<Percentage>,
     /// The metric to search by.
     #[arg(long, default_value = "time")]
     pub(crate) primary: String,

@@ -2,7 +2,7 @@
 
 use super::fail_if::Bound;
 use crate::options::format::Format;
-use crate::options::quantities::{Share, Span};
+use crate::options::quantities::{Percentage, Span};
 use lineup_stats::random::Seed;
 use lineup_study::timing::Placing;
 use std::path::PathBuf;
@@ -41,16 +41,16 @@ pub(crate) struct Compare {
     /// Stop when the interval of the primary metric is this narrow, such as 0.5%; not before ten
     /// blocks.
     #[arg(long)]
-    pub(crate) until_width: Option<Share>,
+    pub(crate) until_width: Option<Percentage>,
     /// Stop after this much time of runs, such as 90s or 2m.
     #[arg(long)]
     pub(crate) max_time: Option<Span>,
     /// Changes smaller than this count as equivalent.
     #[arg(long, default_value = "1%")]
-    pub(crate) margin: Share,
+    pub(crate) margin: Percentage,
     /// Confidence level.
     #[arg(long, default_value = "95%")]
-    pub(crate) level: Share,
+    pub(crate) level: Percentage,
     /// Run each command once per block in random order, instead of mirrored.
     #[arg(long)]
     pub(crate) shuffled: bool,

@@ -2,6 +2,7 @@
 
 use crate::kernels::guest::KernelOptions;
 use crate::options::engine::EngineName;
+use crate::options::quantities::part;
 use crate::options::surroundings::{Surroundings, seconds};
 use crate::options::values::variable;
 use crate::samples::findings::Symbols;
@@ -18,7 +19,7 @@ use std::time::Duration;
 #[derive(Args)]
 pub(crate) struct Options {
     /// Show findings whose upper bound is at least this percentage of all modelled stalls
-    #[arg(long, value_name = "PERCENT", default_value = "1", value_parser = percentage)]
+    #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = part)]
     pub(crate) least: f64,
     /// Rows shown of each table; findings are at most ten
     #[arg(long, value_name = "COUNT", default_value_t = 10)]
@@ -46,7 +47,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds, requires = "pid")]
     pub(crate) seconds: Duration,
     /// Share of the processor time of the process of --pid that looking at it may take
-    #[arg(long, value_name = "PERCENT", default_value = "1", value_parser = percentage, requires = "pid")]
+    #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = part, requires = "pid")]
     pub(crate) overhead: f64,
     /// Do not run the program a second time, at its own speed, to see by the clock where its time goes
     #[arg(long)]
@@ -82,16 +83,11 @@ pub(crate) struct Options {
     pub(crate) kernel: KernelOptions,
     /// A perf.data instead of a program: lists the findings of its samples, and recordings that would show more of each;
     /// or a log of `lineup record --whole-program --log`: counts it in the caches of --cache
-    #[arg(value_name = "PERF_DATA", conflicts_with_all = ["command", "kernel", "pid", "caches", "windows", "engine", "page_cycles", "no_clock", "folded", "pprof", "html", "diff", "out", "environment"])]
+    #[arg(value_name = "PERF_DATA", conflicts_with_all = ["command", "kernel", "pid", "windows", "engine", "page_cycles", "no_clock", "folded", "pprof", "html", "diff", "environment"])]
     pub(crate) samples: Option<PathBuf>,
     /// The program and its arguments
     #[arg(last = true, required_unless_present_any = ["kernel", "samples", "pid"], value_name = "PROGRAM")]
     pub(crate) command: Vec<OsString>,
-}
-
-pub(crate) fn percentage(text: &str) -> Result<f64, String> {
-    let percent = text.parse::<f64>().ok().filter(|percent| (0.0..=100.0).contains(percent));
-    percent.map(|percent| percent / 100.0).ok_or_else(|| "a number from 0 to 100".to_owned())
 }
 
 pub(crate) fn given_costs(text: &str) -> Result<PageCosts, String> {

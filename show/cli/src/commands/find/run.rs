@@ -7,7 +7,7 @@ use crate::terminal::outcome::Outcome;
 use crate::terminal::output;
 use crate::terminal::progress::Stages;
 use crate::whole_program::findings::{FindOutcome, FindRequest, Unfinished, find};
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, bail};
 use lineup_find::Findings;
 use lineup_report::find::find_page;
 use lineup_study::interrupt::Interrupts;
@@ -23,6 +23,9 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         return replay::run(options, log);
     }
     if let Some(samples) = &options.samples {
+        if !options.caches.is_empty() || options.out.is_some() {
+            bail!("{}: --cache and --out need a program, or a log of one", samples.display());
+        }
         return samples::run(
             samples,
             &options.symbols,

@@ -5,7 +5,7 @@ use super::kernel::args::KernelSourceOptions;
 use crate::builds::default_command;
 use crate::options::advice::{AdviceOptions, ReportOptions};
 use crate::options::engine::EngineName;
-use crate::options::quantities::Share;
+use crate::options::quantities::Percentage;
 use crate::options::surroundings::Surroundings;
 use anyhow::Result;
 use clap::{ArgGroup, Args, ValueEnum};
@@ -100,7 +100,7 @@ pub(crate) struct Options {
     pub(crate) links: Option<u64>,
     /// A change of time smaller than this is no gain, and no reason to reject a patch
     #[arg(long, value_name = "PERCENT", default_value = "1%")]
-    pub(crate) margin: Share,
+    pub(crate) margin: Percentage,
     /// Print the report as JSON (schema lineup.study/1)
     #[arg(long)]
     pub(crate) json: bool,
