@@ -176,7 +176,7 @@ fn two_builds_are_held_against_each_other() {
         let found = said.lines().find(|line| line.ends_with(what));
         found.unwrap_or_else(|| panic!("no line of {what} in {said}")).split_whitespace().collect::<Vec<_>>()
     };
-    let figure = |text: &str| text.replace(',', "").parse::<f64>().expect("a number");
+    let figure = |text: &str| text.replace(',', "").replace('−', "-").parse::<f64>().expect("a number");
     let device = line("device");
     // A line less of each device on every walk.
     assert!((figure(device[1]) / figure(device[0]) - 0.5).abs() < 0.1, "{said}");

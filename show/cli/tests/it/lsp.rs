@@ -315,7 +315,7 @@ fn a_recording_and_a_lock_tell_what_is_hot_what_is_shared_and_what_is_pinned() {
     let of_type = editor.hover(&project, source, "struct ", "stats").expect("a hover");
     for told in [
         "- `count`: `hits` 100 %",
-        "- `check`: `limit` 50 %, `flags` 50 %",
+        "- `check`: `limit` 50.0 %, `flags` 50.0 %",
         "lineup.lock holds 1 group: not kept.",
         "member hits of stats moved onto 64-byte line 0, which it must stay off",
     ] {
@@ -366,7 +366,7 @@ fn documents_made_from_a_recording_tell_the_same() {
     let mut editor = Editor::on(&project, json!({ "binaries": ["stats"], "recording": "explain.json" }));
     let told = editor.hover(&project, source, "struct stats {", "limit").expect("a hover");
     assert!(
-        told.contains("- `check`: 50 % of its accesses to the type; 1.00 loads, 0.00 stores per call"),
+        told.contains("- `check`: 50.0 % of its accesses to the type; 1.00 loads, 0.00 stores per call"),
         "{told}"
     );
     let shared = editor.diagnostics(&project, "stats.c");
