@@ -74,8 +74,13 @@ pub(crate) enum Unsealed {
 }
 
 /// Reads one block. Errors are those of `input` alone; a damaged block is a value. Parts of a log may be
-/// passed over: how, is given.
-pub(crate) fn unseal<R: Read>(input: &mut R, skip: Option<Skip<R>>) -> std::io::Result<Unsealed> {
+/// passed over: how, is given. In a file that cannot have a log, a block that claims to be part of one is damaged: passed
+/// over it would be lost without a word.
+pub(crate) fn unseal<R: Read>(
+    input: &mut R,
+    skip: Option<Skip<R>>,
+    may_have_log: bool,
+) -> std::io::Result<Unsealed> {
     let mut frame = [0u8; FRAME_BYTES];
     match fill(input, &mut frame)? {
         0 => return Ok(Unsealed::End),
@@ -87,6 +92,11 @@ pub(crate) fn unseal<R: Read>(input: &mut R, skip: Option<Skip<R>>) -> std::io::
     let (stored_bytes, checksum) = (word(4) as usize, word(8));
     if expanded > MAX_BLOCK_BYTES || stored_bytes > zstd::zstd_safe::compress_bound(MAX_BLOCK_BYTES) {
         return Ok(Unsealed::Damaged("a block claims an impossible length".into()));
+    }
+    if is_log && !may_have_log {
+        return Ok(Unsealed::Damaged(
+            "a block claims to be part of a log, and the recording has none".into(),
+        ));
     }
     const ENDS: &str = "the file ends inside a block";
     if let Some(skip) = skip.filter(|_| is_log) {

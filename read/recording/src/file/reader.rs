@@ -5,7 +5,7 @@ use super::frame;
 use super::frame::{MAGIC, OLDEST_VERSION, Skip, Unsealed, VERSION};
 use crate::error::{Damage, RecordingError};
 use crate::records::event::Event;
-use crate::records::header::{Ending, Header, ProfileRun, Summary};
+use crate::records::header::{Ending, Header, Mode, ProfileRun, Summary};
 use crate::records::system::{MeasuredCall, SystemSummary};
 use crate::varint::Cursor;
 use lineup_model::access::{Call, MemoryEvent, StackRange};
@@ -62,7 +62,7 @@ impl<R: Read> Reader<R> {
         let no_header = |what: &str| {
             RecordingError::NoHeader(Damage { good_bytes: start.len() as u64, what: what.into() })
         };
-        let (block, bytes) = match frame::unseal(&mut input, None)? {
+        let (block, bytes) = match frame::unseal(&mut input, None, false)? {
             Unsealed::Block(block, bytes) => (block, bytes),
             Unsealed::End => return Err(no_header("the file ends")),
             Unsealed::Damaged(what) => return Err(no_header(&what)),
@@ -111,7 +111,8 @@ impl<R: Read> Reader<R> {
 
     /// Loads the next block; false at the end.
     fn next_block(&mut self) -> bool {
-        match frame::unseal(&mut self.input, self.skip) {
+        let may_have_log = self.header.mode == Mode::WholeProgram;
+        match frame::unseal(&mut self.input, self.skip, may_have_log) {
             Ok(Unsealed::Block(block, bytes)) => {
                 self.block = block;
                 (self.begun_at, self.at) = (0, 0);

@@ -5,9 +5,16 @@ use lineup_recording::log::{Log, LogBlock, LogEntry, LogPart, Packer, plain};
 use lineup_recording::native::derived::{Derived, FIRST_DERIVED, MOST_DERIVED, Operation, Value};
 use lineup_recording::native::record;
 use lineup_recording::native::superblock::{AccessForm, NUMBER_BITS, Part, Reckoned, STACK, Superblock};
-use lineup_recording::{Encoder, Event, Header, Reader, Summary, Writer, read_all};
+use lineup_recording::{Encoder, Event, Header, Mode, Reader, Summary, Writer, read_all};
 
 const BLOCK: u32 = 17;
+
+/// Of a whole program: no other recording has a log.
+fn header() -> Header {
+    let mut header = Header::new(Abi::X86_64, vec!["./p".into()]);
+    header.mode = Mode::WholeProgram;
+    header
+}
 
 /// Two instructions in two parts, a load and a store at the same place.
 fn superblock() -> Superblock {
@@ -63,7 +70,7 @@ fn packed(words: &[u64]) -> Option<Vec<u8>> {
 
 /// Three parts of each of two threads, and where the blocks of the file end.
 fn file() -> (Vec<u8>, Vec<usize>) {
-    let mut writer = Writer::new(Vec::new(), &Header::new(Abi::X86_64, vec!["./p".into()])).unwrap();
+    let mut writer = Writer::new(Vec::new(), &header()).unwrap();
     let mut ends = Vec::new();
     let mut encoder = Encoder::new();
     encoder.log_block(BLOCK, &superblock().to_words());
@@ -249,7 +256,7 @@ fn a_superblock_that_cannot_be_is_damage() {
     let changed = |change: fn(&mut Superblock)| {
         let mut own = superblock();
         change(&mut own);
-        let mut writer = Writer::new(Vec::new(), &Header::new(Abi::X86_64, vec!["./p".into()])).unwrap();
+        let mut writer = Writer::new(Vec::new(), &header()).unwrap();
         let mut encoder = Encoder::new();
         encoder.log_block(BLOCK, &own.to_words());
         writer.append(&encoder.seal().unwrap()).unwrap();

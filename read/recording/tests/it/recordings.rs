@@ -167,6 +167,24 @@ proptest! {
 }
 
 #[test]
+fn a_block_of_calls_that_claims_to_be_part_of_a_log_is_damaged() {
+    let calls: Vec<Call> = (0..4).map(simple_call).collect();
+    let whole = file_of(&calls);
+    // The head of the header's block stands behind the file's mark and version; its second word is its stored length.
+    let header = 12;
+    let stored = u32::from_le_bytes(whole[header + 4..header + 8].try_into().expect("four bytes"));
+    let second = header + 12 + stored as usize;
+    let flagged = |block: usize| {
+        let mut bytes = whole.clone();
+        bytes[block + 3] ^= 0x80;
+        bytes
+    };
+    assert!(read_all(&flagged(header)).is_err());
+    let recording = read_all(&flagged(second)).unwrap();
+    assert!(recording.calls.is_empty() && recording.damage.is_some(), "{:?}", recording.damage);
+}
+
+#[test]
 fn every_kind_of_record_survives() {
     let image = LoadedImage {
         path: "/lib/x.so".into(),

@@ -308,7 +308,7 @@ fn what_cannot_be_done_is_refused() {
         String::from_utf8_lossy(&output.stderr).into_owned()
     };
     assert!(refused(&["find"]).contains("PROGRAM"));
-    assert!(refused(&["find", "--least", "much", "--", "./program"]).contains("a number from 0 to 100"));
+    assert!(refused(&["find", "--least", "much", "--", "./program"]).contains("no percentage"));
     assert!(refused(&["find", "--windows", "0", "--", "./program"]).contains("--windows"));
     assert!(refused(&["find", "--", "./no-such-program"]).contains("no-such-program"));
 }
