@@ -1,7 +1,7 @@
 //! Advice in words, and as a file of orders.
 
-use lineup_model::figure;
 use super::{Answer, FleetAdvice, ServiceLines};
+use lineup_model::figure;
 use lineup_report::visible::one_line;
 use std::fmt::Write;
 
