@@ -74,6 +74,14 @@ pub(crate) struct Model {
     pub(crate) head_bits: u64,
 }
 
+impl Model {
+    /// The first field that has to keep its offset and has another.
+    pub(crate) fn moved_from_its_offset(&self, offsets_bits: &[u64]) -> Option<usize> {
+        let mut fixed = self.fixed_bits.iter();
+        fixed.find(|(field, bits)| offsets_bits.get(*field) != Some(bits)).map(|(field, _)| *field)
+    }
+}
+
 /// The accesses of threads that make a member unfit as a neighbour.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Traffic {

@@ -87,14 +87,13 @@ impl Problem {
         let mut score: Score = [0; 7];
         for (index, model) in self.models.iter().enumerate() {
             let placed = self.place(model, order)?;
-            let fixed =
-                model.fixed_bits.iter().all(|(field, bits)| placed.offsets_bits.get(*field) == Some(bits));
+            let is_fixed = model.moved_from_its_offset(&placed.offsets_bits).is_none();
             let lines = lines(model, &placed, self.primary);
             let base = model.demands.first().map_or(0, |demand| demand.base);
             let conflicts = self.conflicts(model, &placed, base, self.primary.bytes());
             let fought_over = self.fought_over(model, &placed, base);
             let new = Needs { size_bytes: placed.size_bytes, lines: lines[0], conflicts, fought_over };
-            if !fixed || before.is_some_and(|before| before.forbids(index, new, self.allow_growth)) {
+            if !is_fixed || before.is_some_and(|before| before.forbids(index, new, self.allow_growth)) {
                 return None;
             }
             score[0] += conflicts;

@@ -135,10 +135,7 @@ impl Plan<'_> {
     fn keeps_fixed(&self, order: &[usize]) -> bool {
         let Some(model) = self.problem.models.first() else { return false };
         let placed = self.problem.place(model, order);
-        let keeps = |placed: crate::layout::placement::Placed| {
-            model.fixed_bits.iter().all(|(field, bits)| placed.offsets_bits.get(*field) == Some(bits))
-        };
-        placed.is_some_and(keeps)
+        placed.is_some_and(|placed| model.moved_from_its_offset(&placed.offsets_bits).is_none())
     }
 
     /// The constraint on members that a given order moves.

@@ -118,10 +118,11 @@ fn keeps_offsets(
     layout: &Layout,
 ) -> Result<(), Binding> {
     let placed = place(model, layout).ok_or_else(|| Binding::new(Constraint::LayoutNotReproduced))?;
-    let mut fixed = plan.problem.models.iter().flat_map(|model| &model.fixed_bits);
-    match fixed.find(|(field, bits)| placed.offsets_bits.get(*field) != Some(bits)) {
-        Some((field, _)) => Err(Binding::new(Constraint::NeverLarger)
-            .on([member_name(subject.aggregate, *field)])
+    let moved =
+        plan.problem.models.iter().find_map(|model| model.moved_from_its_offset(&placed.offsets_bits));
+    match moved {
+        Some(field) => Err(Binding::new(Constraint::NeverLarger)
+            .on([member_name(subject.aggregate, field)])
             .because("room before it would move it, and it has to keep its offset")),
         None => Ok(()),
     }
