@@ -30,6 +30,7 @@ pub use findings::{
     FunctionStalls, Kind, LaidMember, LargestVariant, MemberMap, MemberStalls, NoFinding, OwnerStalls,
     Sample, Sign, Stack, Stalls, ThreadWaits, Trial, WithoutFinding,
 };
+pub use lineup_coherence::WAIT_CYCLES;
 pub use options::{Again, NextWords, Options};
 pub use recorded::Recorded;
 pub use sampled::{

@@ -10,7 +10,8 @@ impl FromStr for Percentage {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let percent = text.trim().trim_end_matches('%').trim_end().parse::<f64>().ok();
+        let number = text.strip_suffix('%').unwrap_or(text);
+        let percent = number.trim().parse::<f64>().ok();
         match percent {
             Some(percent) if percent.is_finite() && percent >= 0.0 => Ok(Percentage(percent / 100.0)),
             _ => Err(format!("{text:?} is no percentage; write 1% or 1")),
@@ -58,7 +59,7 @@ mod tests {
         assert_eq!("2m".parse(), Ok(Span(120_000_000_000)));
         assert_eq!("500ms".parse(), Ok(Span(500_000_000)));
         assert_eq!("3".parse(), Ok(Span(3_000_000_000)));
-        for bad in ["", "x", "-1%", "nan", "inf"] {
+        for bad in ["", "x", "-1%", "1%%", "nan", "inf"] {
             assert!(bad.parse::<Percentage>().is_err() && bad.parse::<Span>().is_err(), "{bad}");
         }
     }

@@ -1,5 +1,6 @@
 //! Samples that perf took, read for the commands that accept them.
 
+use crate::recordings::file_mark::begins_with;
 use crate::terminal::progress::Stages;
 use anyhow::{Context, Result};
 use clap::Args;
@@ -17,7 +18,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// The name for standard input.
-const STANDARD_INPUT: &str = "-";
+pub(crate) const STANDARD_INPUT: &str = "-";
 /// The first bytes of a perf.data, on machines of either byte order.
 const MAGIC: [&[u8; 8]; 2] = [b"PERFILE2", b"2ELIFREP"];
 
@@ -29,11 +30,9 @@ pub(crate) struct Symbols {
     folders: Vec<PathBuf>,
 }
 
-/// True when a file begins as a perf.data does. Pipes and devices are not read: they might never end, nor begin.
+/// True when a file begins as a perf.data does.
 pub(crate) fn is_samples(path: &Path) -> bool {
-    let mut first = [0; 8];
-    let is_read = lineup_mapping::open(path).and_then(|mut file| file.read_exact(&mut first)).is_ok();
-    is_read && MAGIC.contains(&&first)
+    begins_with(path, &MAGIC)
 }
 
 /// Reads samples, and works out their findings.

@@ -6,7 +6,7 @@ use super::regions::select;
 use super::{code, exports, page, samples, view};
 use crate::recordings::survey::survey;
 use crate::recordings::usage;
-use crate::samples::findings::is_samples;
+use crate::samples::findings::{STANDARD_INPUT, is_samples};
 use crate::terminal::outcome::Outcome;
 use crate::terminal::output;
 use crate::terminal::progress::Stages;
@@ -22,7 +22,6 @@ const SAMPLED_ROWS: usize = 15;
 
 /// Runs `lineup explain`.
 pub(crate) fn run(options: &Options) -> Result<Outcome> {
-    let stages = Stages::new();
     if options.code.is_given() || counts::is_whole_program(&options.recording) {
         let given = [
             (!options.regions.is_empty(), "--region"),
@@ -33,7 +32,8 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         refuse(options, &given, "counts of a whole program")?;
         return code::run::run(options);
     }
-    if options.recording == Path::new("-") || is_samples(&options.recording) {
+    let stages = Stages::new();
+    if options.recording == Path::new(STANDARD_INPUT) || is_samples(&options.recording) {
         return of_samples(options, &stages);
     }
     if let Some(html) = &options.html {

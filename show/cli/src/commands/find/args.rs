@@ -84,9 +84,9 @@ pub(crate) struct Options {
     /// A perf.data instead of a program: lists the findings of its samples, and recordings that would show more of each;
     /// or a log of `lineup record --whole-program --log`: counts it in the caches of --cache
     #[arg(value_name = "PERF_DATA", conflicts_with_all = ["command", "kernel", "pid", "windows", "engine", "page_cycles", "no_clock", "folded", "pprof", "html", "diff", "environment"])]
-    pub(crate) samples: Option<PathBuf>,
+    pub(crate) file: Option<PathBuf>,
     /// The program and its arguments
-    #[arg(last = true, required_unless_present_any = ["kernel", "samples", "pid"], value_name = "PROGRAM")]
+    #[arg(last = true, required_unless_present_any = ["kernel", "file", "pid"], value_name = "PROGRAM")]
     pub(crate) command: Vec<OsString>,
 }
 

@@ -9,13 +9,12 @@ use crate::whole_program::function_table::functions_text;
 use crate::whole_program::functions::{self, FunctionProfile};
 use anyhow::{Context, Result};
 use lineup_model::figure::whole;
-use lineup_recording::MAGIC;
 use lineup_study::progress::Progress;
 use lineup_study::recording_file;
 use lineup_study::replay::{Replayed, replay};
 use serde::Serialize;
 use std::fmt::Write;
-use std::io::{BufReader, Cursor, Read};
+use std::io::{BufReader, Cursor};
 use std::path::Path;
 
 /// The replay, as shown.
@@ -32,13 +31,6 @@ struct Report {
     damage: Option<String>,
     caches: Vec<String>,
     functions: Vec<FunctionProfile>,
-}
-
-/// Whether the file is a recording of Lineup, by its first bytes.
-pub(super) fn is_recording(path: &Path) -> bool {
-    let mut first = [0; MAGIC.len()];
-    let is_read = lineup_mapping::open(path).and_then(|mut file| file.read_exact(&mut first)).is_ok();
-    is_read && first == *MAGIC
 }
 
 /// Counts the log, and prints its functions.

@@ -3,12 +3,14 @@
 use super::args::Options;
 use super::diff::Old;
 use super::{again, diff, folded, kernel, live, pprof, replay, samples, view};
+use crate::recordings::file_mark::begins_with;
 use crate::terminal::outcome::Outcome;
 use crate::terminal::output;
 use crate::terminal::progress::Stages;
 use crate::whole_program::findings::{FindOutcome, FindRequest, Unfinished, find};
 use anyhow::{Context, Result, anyhow, bail};
 use lineup_find::Findings;
+use lineup_recording::MAGIC;
 use lineup_report::find::find_page;
 use lineup_study::interrupt::Interrupts;
 use lineup_study::process::Streams;
@@ -19,10 +21,10 @@ use std::path::{Path, PathBuf};
 
 /// Runs `lineup find`.
 pub(crate) fn run(options: &Options) -> Result<Outcome> {
-    if let Some(log) = options.samples.as_deref().filter(|file| replay::is_recording(file)) {
+    if let Some(log) = options.file.as_deref().filter(|file| begins_with(file, &[MAGIC])) {
         return replay::run(options, log);
     }
-    if let Some(samples) = &options.samples {
+    if let Some(samples) = &options.file {
         if !options.caches.is_empty() || options.out.is_some() {
             bail!("{}: --cache and --out need a program, or a log of one", samples.display());
         }

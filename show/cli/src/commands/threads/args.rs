@@ -2,6 +2,7 @@
 
 use crate::options::values::line_size;
 use clap::Args;
+use lineup_find::WAIT_CYCLES;
 use lineup_model::line::LineSize;
 use std::path::PathBuf;
 
@@ -15,7 +16,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "BYTES", default_value = "64", value_parser = line_size)]
     pub(crate) line_size: LineSize,
     /// Assumed cost of one wait for a line, in cycles; it is not measured
-    #[arg(long, value_name = "CYCLES", default_value_t = 100)]
+    #[arg(long, value_name = "CYCLES", default_value_t = WAIT_CYCLES as u64)]
     pub(crate) wait_cycles: u64,
     /// Findings and lines shown at most
     #[arg(long, value_name = "COUNT", default_value_t = 10)]
