@@ -7,6 +7,7 @@
 mod definition;
 pub mod derived;
 mod elements;
+pub mod head;
 pub mod heap;
 pub mod mappings;
 pub mod superblock;
@@ -14,12 +15,14 @@ pub mod timed;
 
 pub use definition::{DefinedAccess, Definition, Form, each_piece};
 pub use elements::Gather;
+pub use head::{child, chunk, entry, region, write};
 use std::ops::Range;
 
 /// First word of the file: another one for each layout that this memory ever had, so that an engine and a command from
 /// different sources do not misunderstand each other.
 pub const MAGIC: u64 = {
     let own = hashed(include_bytes!("mod.rs"), 0);
+    let own = hashed(include_bytes!("head.rs"), own);
     let own = hashed(include_bytes!("timed.rs"), own);
     let own = hashed(include_bytes!("elements.rs"), own);
     let own = hashed(include_bytes!("superblock.rs"), own);
@@ -36,166 +39,6 @@ const fn hashed(bytes: &[u8], from: u64) -> u64 {
         place += 1;
     }
     hash
-}
-
-/// Words of the first page, by their number.
-pub mod word {
-    /// [`super::MAGIC`], written by the command.
-    pub const MAGIC: usize = 0;
-    /// The order of events, over all threads.
-    pub const CLOCK: usize = 1;
-    /// The next thread's number.
-    pub const NEXT_THREAD: usize = 2;
-    /// Chunks handed over so far: gives each its place in their order.
-    pub const SUBMITTED: usize = 3;
-    /// Counts on while the command reads.
-    pub const HEARTBEAT: usize = 4;
-    /// See [`super::state`].
-    pub const STATE: usize = 5;
-    /// Bytes of definitions in use.
-    pub const DEFINITIONS: usize = 6;
-    /// Bytes of notes in use.
-    pub const NOTES: usize = 7;
-    /// Entries that the command asks for.
-    pub const ENTRIES: usize = 8;
-    /// The process that the engine is in.
-    pub const PROCESS: usize = 9;
-    /// The multiplier of a call's number, counted from one after the warm-up, for its position.
-    pub const MULTIPLIER: usize = 10;
-    /// Not 0 when the engine restores a region's entries once the wanted number of its calls was made: later calls are
-    /// not counted.
-    pub const LEAVES_AFTER_LAST: usize = 11;
-    /// Processes that the program forked.
-    pub const FORKED: usize = 12;
-    /// Counts mappings of executable files.
-    pub const MAPPED: usize = 13;
-    /// Not 0 when the command no longer reads the log.
-    pub const IS_GONE: usize = 14;
-    /// Not 0 when entries may lie in files that are mapped later.
-    pub const LOOKS_FOR_MORE: usize = 15;
-    /// Chunks that were read and given back.
-    pub const GIVEN_BACK: usize = 17;
-    /// Calls that were to be recorded and were not, since the log was full.
-    pub const PASSED_OVER: usize = 16;
-    /// The mode: 0 when calls are recorded, or [`super::timed::MODE`], or [`super::whole::MODE`].
-    pub const MODE: usize = 18;
-    /// Cycles of the processor's counter in [`NANOSECONDS`].
-    pub const CYCLES: usize = 19;
-    /// See [`CYCLES`].
-    pub const NANOSECONDS: usize = 20;
-    /// The counter when the program began.
-    pub const BEGUN_AT: usize = 21;
-    /// Cycles that each call takes longer, a thousandth of each.
-    pub const CYCLES_ADDED: usize = 22;
-    /// Not 0 when the engine attached to a running program: see [`super::write`].
-    pub const IS_ATTACHED: usize = 23;
-    /// The beginning and the end of the code cache.
-    pub const CACHE_START: usize = 24;
-    /// See [`CACHE_START`].
-    pub const CACHE_END: usize = 25;
-    /// Distance of the engine's words of a thread from its base.
-    pub const SLOTS: usize = 26;
-    /// The offset in these words of the address at which the program continues, and of the word that marks the thread
-    /// as busy.
-    pub const PC_SLOT: usize = 27;
-    /// See [`PC_SLOT`].
-    pub const BUSY_SLOT: usize = 28;
-    /// Changes of the program's code, see [`super::write`].
-    pub const WRITES: usize = 29;
-    /// Memory that the engine holds when it is to go, see [`super::RANGES`].
-    pub const RANGES: usize = 30;
-    /// Processes that have asked for memory of their own, see [`super::child`].
-    pub const CHILDREN: usize = 31;
-    /// When the whole program is recorded: the bytes of a line of the modelled first-level data cache, as a power of
-    /// two.
-    pub const DATA_LINE_SHIFT: usize = 32;
-    /// Its sets.
-    pub const DATA_SETS: usize = 33;
-    /// Lines of each; 0 when all is found there.
-    pub const DATA_WAYS: usize = 34;
-    /// As [`DATA_LINE_SHIFT`], of the instruction cache.
-    pub const CODE_LINE_SHIFT: usize = 35;
-    /// See [`CODE_LINE_SHIFT`].
-    pub const CODE_SETS: usize = 36;
-    /// See [`CODE_LINE_SHIFT`].
-    pub const CODE_WAYS: usize = 37;
-    /// Sieves that threads have taken, see [`super::sieve`].
-    pub const SIEVES: usize = 38;
-    /// Not 0 when windows of the run are wanted, see [`super::window`].
-    pub const WINDOWS: usize = 39;
-    /// The number of times that every second window was dropped.
-    pub const HALVINGS: usize = 40;
-    /// Stretches of the run that have begun, of all threads.
-    pub const STRETCHES: usize = 41;
-    /// Functions that give out memory and take it back, see [`super::heap`].
-    pub const ALLOCATORS: usize = 42;
-    /// Files whose functions' callers can be found, see [`super::heap`].
-    pub const UNWOUND: usize = 43;
-    /// Not 0 when the number of recorded calls a second is limited: see [`super::region::ALLOWED`].
-    pub const IS_PACED: usize = 44;
-    /// The number of times a call's number is halved before it is multiplied: calls of one position follow each other.
-    pub const RUN_SHIFT: usize = 45;
-    /// The maximum number of calls recorded of each region in each thread; 0 when there is no such limit.
-    pub const CALLS_PER_THREAD: usize = 46;
-    /// The interventions before timed calls: a bit for each arm, see [`super::timed::Arm`]; 0 for none.
-    pub const ARMS: usize = 47;
-    /// The sampling period: one call in this many is sampled on average.
-    pub const DRAWN_EVERY: usize = 48;
-    /// The seed of the random numbers that sample calls.
-    pub const SEED: usize = 49;
-    /// The bytes read to push other data out of the caches.
-    pub const SWEPT_BYTES: usize = 50;
-    /// The pause after a sampled call, as a multiple of the time spent before it; 0 for no pause.
-    pub const REST: usize = 51;
-    /// Sampled calls that have ended.
-    pub const TRIALS: usize = 52;
-    /// Not 0 when all of a whole program's run is logged, and nothing counted: see [`super::superblock`].
-    pub const LOGS_ALL: usize = 53;
-    /// Not 0 when forked processes are counted, too: each asks for memory of its own.
-    pub const FOLLOWS_FORKS: usize = 54;
-    /// The process's number in the recording.
-    pub const NUMBER: usize = 55;
-    /// The end of the code in the cache when the engine was about to leave; a little more may have been added since.
-    pub const CACHE_USED: usize = 56;
-    /// The offset, in the engine's words of a thread, of the word that marks SIGTRAP as blocked by the program but not
-    /// by the kernel; 0 while the program's code has no trap.
-    pub const TRAP_SLOT: usize = 57;
-    /// Restartable sequences that were executed and not recorded.
-    pub const SEQUENCES: usize = 58;
-    /// Their instructions at most.
-    pub const SEQUENCE_INSTRUCTIONS: usize = 59;
-    /// The signature with which the program registered memory for restartable sequences before the engine started; 0
-    /// for the usual one.
-    pub const SIGNATURE: usize = 60;
-    /// Chunks of the log that a burst fills; 0 when no bursts are wanted. A burst is a short stretch of a thread's run
-    /// in the code cache, from any instruction on. The command stops the thread, writes the address of its next
-    /// instruction and the mark of a busy thread into the engine's words of the thread, and lets it continue at
-    /// [`BURST_CODE`].
-    pub const BURST_CHUNKS: usize = 61;
-    /// The longest burst, in nanoseconds of processor time.
-    pub const BURST_MOST_NS: usize = 62;
-    /// The address of the code that begins a burst, once the engine has made it.
-    pub const BURST_CODE: usize = 63;
-    /// Bursts that have begun.
-    pub const BURSTS: usize = 64;
-    /// Bursts that have ended.
-    pub const BURSTS_ENDED: usize = 65;
-    /// Those that ended since the program continued natively: by a signal handler, or code that cannot be translated.
-    pub const BURSTS_LOST: usize = 66;
-    /// Those that reached [`BURST_MOST_NS`].
-    pub const BURSTS_CUT: usize = 67;
-    /// Processor time in bursts, in nanoseconds, without that of the program's system calls.
-    pub const BURST_NS: usize = 68;
-    /// The longest of them.
-    pub const LONGEST_BURST_NS: usize = 69;
-    /// Bursts that were not begun, since no chunk of the log was free.
-    pub const BURSTS_REFUSED: usize = 70;
-    /// Number of the first region: see [`super::region`].
-    pub const FIRST_REGION: usize = 72;
-    /// Number of the first chunk's state: see [`super::chunk`].
-    pub const FIRST_CHUNK: usize = 1024;
-    /// Number of the first entry: see [`super::entry`].
-    pub const FIRST_ENTRY: usize = 1536;
 }
 
 /// The progress of the two sides.
@@ -230,33 +73,9 @@ pub mod note {
     pub const TRAP: u64 = 4;
 }
 
-/// Words of a region.
-pub mod region {
-    /// Words of each.
-    pub const WORDS: usize = 8;
-    /// Calls counted.
-    pub const CALLS: usize = 0;
-    /// A call is recorded when its position lies below this.
-    pub const BOUND: usize = 1;
-    /// Calls left out at the start.
-    pub const WARMUP: usize = 2;
-    /// Calls in signal handlers that interrupted a recorded call.
-    pub const IN_HANDLERS: usize = 3;
-    /// 1 when its entries were restored, since no more calls are wanted.
-    pub const IS_OUT: usize = 4;
-    /// Calls in forked processes, and calls after the recording ended.
-    pub const UNWATCHED: usize = 5;
-    /// Where the number of recorded calls a second is limited: the calls whose recording has begun.
-    pub const TAKEN: usize = 6;
-    /// The number of calls that may be recorded by now, set by the command.
-    pub const ALLOWED: usize = 7;
-    /// Regions at most.
-    pub const MOST: usize = 64;
-}
-
 /// The whole program is recorded, from the engine's start on.
 pub mod whole {
-    /// The value of [`super::word::MODE`].
+    /// The value of [`super::head::Control::mode`].
     pub const MODE: u64 = 2;
 }
 
@@ -308,95 +127,14 @@ pub mod window {
     }
 }
 
-/// Words of a chunk of the log.
-pub mod chunk {
-    /// Words of each.
-    pub const WORDS: usize = 4;
-    /// 0 when it is free, else one of the below.
-    pub const STATE: usize = 0;
-    /// The thread that fills it.
-    pub const THREAD: usize = 1;
-    /// Its place in the order of chunks.
-    pub const ORDER: usize = 2;
-    /// Bytes in it that are whole records.
-    pub const LENGTH: usize = 3;
-    /// A thread fills it.
-    pub const IS_OWNED: u64 = 1;
-    /// It waits to be read.
-    pub const IS_FULL: u64 = 2;
-    /// Chunks.
-    pub const COUNT: usize = 128;
-    /// Bytes after which it is full; the last record may go beyond.
-    pub const FULL_BYTES: u64 = 1 << 16;
-    /// Bytes of each in the file.
-    pub const BYTES: u64 = 1 << 17;
-}
-
-/// Words of an entry that is to be watched.
-pub mod entry {
-    /// Words of each.
-    pub const WORDS: usize = 6;
-    /// Its address; 0 when its file was unmapped. For a function that the loader chooses: at first the address of the
-    /// resolver, then, from the engine, that of the chosen function.
-    pub const ADDRESS: usize = 0;
-    /// The region's number.
-    pub const REGION: usize = 1;
-    /// Bytes of the function from there on.
-    pub const SIZE: usize = 2;
-    /// Bytes from there up to the next function. 0 for a chosen function until the command looks for it.
-    pub const ROOM: usize = 4;
-    /// The address of the resolver, for a function that the loader chooses; else 0.
-    pub const CHOOSER: usize = 5;
-    /// 0 until the engine answers, then one of [`super::Refusal`] or [`PATCHED`].
-    pub const ANSWER: usize = 3;
-    /// The entry is watched.
-    pub const PATCHED: u64 = 1;
-    /// Nothing was chosen yet: its library is just being loaded.
-    pub const WAITS: u64 = u64::MAX;
-    /// Entries at most.
-    pub const MOST: usize = 1408;
-}
-
-/// Words of a change of the program's code, when the engine attached to a running program. The command makes the
-/// changes from before the engine's start, and takes all changes back, while all threads are stopped.
-pub mod write {
-    /// Words of each.
-    pub const WORDS: usize = 4;
-    /// Its address.
-    pub const ADDRESS: usize = 0;
-    /// Bytes.
-    pub const LENGTH: usize = 1;
-    /// The old bytes.
-    pub const OLD: usize = 2;
-    /// The new bytes.
-    pub const NEW: usize = 3;
-    /// Changes at most.
-    pub const MOST: usize = 16_384;
-}
-
 /// The offset in the file of changes of the program's code.
 pub const WRITES: u64 = 1 << 18;
 /// The list of the engine's own memory: pairs of its beginning and its bytes.
-pub const RANGES: Range<u64> = WRITES + 8 * (write::WORDS * write::MOST) as u64..(1 << 20) - (1 << 17);
-
-/// Words of a process that asks for memory of its own: one that the program, or one of its descendants, started or
-/// forked.
-pub mod child {
-    /// Words of each.
-    pub const WORDS: usize = 2;
-    /// The process, as the system numbers it. For a forked process, the upper half holds its parent's number in the
-    /// recording, plus one.
-    pub const PROCESS: usize = 0;
-    /// The lowest bit of that half.
-    pub const FORKED_BY_AT: u32 = 32;
-    /// 0 until the command answers: then the number of its open file, plus one.
-    pub const FILE: usize = 1;
-    /// Processes at most.
-    pub const MOST: usize = 8192;
-}
+pub const RANGES: Range<u64> =
+    WRITES + (size_of::<head::CodeChange>() * write::MOST) as u64..(1 << 20) - (1 << 17);
 
 /// The requests of processes: in the first one's memory.
-pub const CHILDREN: Range<u64> = RANGES.end..RANGES.end + 8 * (child::WORDS * child::MOST) as u64;
+pub const CHILDREN: Range<u64> = RANGES.end..RANGES.end + (size_of::<head::Request>() * child::MOST) as u64;
 
 /// Prefix of a program that the engine ignores, while it takes all others that are started: the program is the command
 /// itself, which becomes the first of them.
@@ -586,13 +324,13 @@ impl Refusal {
     }
 }
 
-const _: () = assert!(word::FIRST_REGION + region::MOST * region::WORDS <= word::FIRST_CHUNK);
+const _: () = assert!(size_of::<head::Head>() as u64 <= NOTES.start && NOTES.end <= WRITES);
 const _: () =
     assert!(WRITES < RANGES.start && RANGES.start < RANGES.end && CHILDREN.end <= DEFINITIONS.start);
 const _: () =
     assert!(sieve::COUNTS == 4096 && SIEVES.is_multiple_of(4096) && sieve::BYTES.is_multiple_of(4096));
 const _: () = assert!(heap::BYTES.is_multiple_of(4096));
-const _: () = assert!(word::FIRST_CHUNK + chunk::COUNT * chunk::WORDS <= word::FIRST_ENTRY);
+const _: () = assert!(DEFINITIONS.end <= CHUNKS);
 
 #[cfg(test)]
 mod tests {
@@ -628,11 +366,5 @@ mod tests {
         assert_eq!(Refusal::of(entry::PATCHED), None);
         assert!(Refusal::of(Refusal::TooShort.answer()).is_some_and(|why| why.contains("five bytes")));
         assert_eq!(Refusal::of(99), None);
-    }
-
-    #[test]
-    fn parts_of_the_file_do_not_overlap() {
-        let end = 8 * (word::FIRST_ENTRY + entry::MOST * entry::WORDS) as u64;
-        assert!(end <= NOTES.start && NOTES.end <= WRITES && DEFINITIONS.end <= CHUNKS);
     }
 }

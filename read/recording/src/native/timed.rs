@@ -1,7 +1,7 @@
 //! Timed calls: chunks are the tables of threads, which hold words for each region. A thread takes over the table of an
 //! ended thread unchanged.
 
-/// The value of [`super::word::MODE`].
+/// The value of [`super::head::Control::mode`].
 pub const MODE: u64 = 1;
 /// Regions in a table, the last one for the cost of the stamps themselves.
 pub const REGIONS: usize = 8;

@@ -11,7 +11,7 @@ use crate::threads::slots::{Slots, reason};
 use crate::threads::thread::Thread;
 use crate::whole_program::sieve;
 use lineup_recording::native::mappings::Whose;
-use lineup_recording::native::{record, word};
+use lineup_recording::native::record;
 use std::sync::atomic::Ordering;
 
 /// Called by the gate, on the engine's stack.
@@ -166,8 +166,8 @@ impl Engine {
         system::restore_signals(signals);
         match begun {
             Begun::Copied(copy, instructions) => {
-                self.shared.word(word::SEQUENCES).fetch_add(1, Ordering::Relaxed);
-                self.shared.word(word::SEQUENCE_INSTRUCTIONS).fetch_add(instructions, Ordering::Relaxed);
+                self.shared.control().sequences.fetch_add(1, Ordering::Relaxed);
+                self.shared.control().sequence_instructions.fetch_add(instructions, Ordering::Relaxed);
                 copy
             }
             Begun::Natively => self.lose(slots, pc),
@@ -198,7 +198,7 @@ impl Engine {
 
     /// Whether this call may be recorded under a limit of calls a second; it counts against the limit then.
     fn is_within_pace(&self, slots: &Slots) -> bool {
-        if self.shared.word(word::IS_PACED).load(Ordering::Relaxed) == 0 {
+        if self.shared.control().is_paced.load(Ordering::Relaxed) == 0 {
             return true;
         }
         // SAFETY: as in `enter`.
@@ -233,8 +233,9 @@ impl Engine {
     fn inner(&self, slots: &mut Slots, registers: &HostRegisters) -> u64 {
         let pc = slots.pc;
         let region = self.regions_of(pc);
-        if let Some((region, words)) = region.and_then(|region| Some((region, self.shared.region(region)?))) {
-            let sequence = words.fetch_add(1, Ordering::Relaxed);
+        if let Some((region, counts)) = region.and_then(|region| Some((region, self.shared.region(region)?)))
+        {
+            let sequence = counts.calls.fetch_add(1, Ordering::Relaxed);
             self.count_in_thread(slots, region);
             if !self.log_entry(slots, registers, [record::INNER.into(), region, sequence]) {
                 return self.leave(slots, pc);
@@ -244,11 +245,8 @@ impl Engine {
     }
 
     fn regions_of(&self, pc: u64) -> Option<u64> {
-        use lineup_recording::native::{entry, word};
-        let entries = self.shared.word(word::ENTRIES).load(Ordering::Relaxed) as usize;
-        let found = (0..entries)
-            .find(|number| self.shared.entry(*number, entry::ADDRESS).load(Ordering::Relaxed) == pc)?;
-        Some(self.shared.entry(found, entry::REGION).load(Ordering::Relaxed))
+        let found = self.shared.entries().iter().find(|entry| entry.address.load(Ordering::Relaxed) == pc)?;
+        Some(found.region.load(Ordering::Relaxed))
     }
 
     /// A thread of a logged run begins. False when the log cannot be written any more.

@@ -3,7 +3,7 @@
 use super::state::Engine;
 use crate::machine::{Abi, Host};
 use crate::threads::slots::Slots;
-use lineup_recording::native::{chunk, record, word};
+use lineup_recording::native::{chunk, record};
 use std::sync::atomic::Ordering;
 
 const UNREAD: &str = "the log was not read for some seconds";
@@ -20,7 +20,7 @@ impl Engine {
                 if !self.shared.is_read() {
                     self.stop(UNREAD);
                 }
-                self.shared.word(word::PASSED_OVER).fetch_add(1, Ordering::Relaxed);
+                self.shared.control().passed_over.fetch_add(1, Ordering::Relaxed);
                 return false;
             };
             slots.log = start;

@@ -8,13 +8,14 @@
 use crate::engine::Engine;
 use crate::machine::{Gates, Host};
 use crate::system::mappings;
-use lineup_recording::native::{Refusal, entry, state, word};
-use std::sync::atomic::Ordering;
+use lineup_recording::native::head::Entry;
+use lineup_recording::native::{Refusal, entry, state};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Code to run before an entry: at a chosen function it skips calls of the engine's own code, which uses the C
 /// library's functions for memory.
 pub(crate) fn code_before(engine: &Engine, number: usize, code: Vec<u8>) -> Vec<u8> {
-    let is_chosen = engine.shared.entry(number, entry::CHOOSER).load(Ordering::Acquire) != 0;
+    let is_chosen = engine.shared.entry(number).chooser.load(Ordering::Acquire) != 0;
     let own = code_before as *const () as u64;
     let holds_own = || mappings::read().into_iter().map(|one| one.range).find(|range| range.contains(&own));
     match is_chosen.then(holds_own).flatten() {
@@ -32,55 +33,51 @@ pub(super) struct Chooser {
 
 impl Engine {
     pub(super) fn choosers(&self, answer: u64) -> Vec<Chooser> {
-        let shared = &self.shared;
-        let read = |number, field| shared.entry(number, field).load(Ordering::Acquire);
-        let entries = (shared.word(word::ENTRIES).load(Ordering::Acquire) as usize).min(entry::MOST);
-        let of = |number| Chooser { number, pc: read(number, entry::CHOOSER) };
-        let is_one = |own: &Chooser| {
-            own.pc != 0
-                && read(own.number, entry::ADDRESS) == own.pc
-                && read(own.number, entry::ANSWER) == answer
+        let read = |word: &AtomicU64| word.load(Ordering::Acquire);
+        let one = |(number, entry): (usize, &Entry)| {
+            let pc = read(&entry.chooser);
+            let is_one = pc != 0 && read(&entry.address) == pc && read(&entry.answer) == answer;
+            is_one.then_some(Chooser { number, pc })
         };
-        (0..entries).map(of).filter(is_one).collect()
+        self.shared.entries().iter().enumerate().filter_map(one).collect()
     }
 
     /// Notes the chosen function, unless that is watched already or cannot be. Returns whether the command is to look
     /// for it.
     pub(super) fn is_chosen(&self, chooser: Chooser, chosen: u64) -> bool {
-        let shared = &self.shared;
-        let word = |number, field| shared.entry(number, field);
-        let read = |number, field| word(number, field).load(Ordering::Acquire);
-        let entries = (shared.word(word::ENTRIES).load(Ordering::Acquire) as usize).min(entry::MOST);
-        let is_other = |number: &usize| *number != chooser.number && read(*number, entry::ADDRESS) == chosen;
+        let entries = self.shared.entries();
+        let own = self.shared.entry(chooser.number);
+        let read = |word: &AtomicU64| word.load(Ordering::Acquire);
+        let is_other =
+            |(number, entry): &(usize, &Entry)| *number != chooser.number && read(&entry.address) == chosen;
         let is_code = || {
             mappings::read()
                 .iter()
                 .any(|own| own.is_fixed_code && own.is_of_file && own.range.contains(&chosen))
         };
-        let set = |number, field, value| word(number, field).store(value, Ordering::Release);
-        let set_chosen = |number| {
-            set(number, entry::CHOOSER, chooser.pc);
-            set(number, entry::SIZE, 0);
-            set(number, entry::ROOM, 0);
-            set(number, entry::ADDRESS, chosen);
+        let set_chosen = |entry: &Entry| {
+            entry.chooser.store(chooser.pc, Ordering::Release);
+            entry.size.store(0, Ordering::Release);
+            entry.room.store(0, Ordering::Release);
+            entry.address.store(chosen, Ordering::Release);
         };
-        let answer = match (0..entries).find(is_other) {
-            Some(other) if read(other, entry::REGION) == read(chooser.number, entry::REGION) => {
+        let answer = match entries.iter().enumerate().find(is_other) {
+            Some((_, other)) if read(&other.region) == read(&own.region) => {
                 // Its name may be that of another version of the function.
-                if read(other, entry::ANSWER) == 0 {
+                if read(&other.answer) == 0 {
                     set_chosen(other);
                 }
-                set(chooser.number, entry::ADDRESS, chosen);
+                own.address.store(chosen, Ordering::Release);
                 entry::PATCHED
             }
             Some(_) => Refusal::Shared.answer(),
             None if chosen == 0 || !is_code() => Refusal::Elsewhere.answer(),
             None => {
-                set_chosen(chooser.number);
+                set_chosen(own);
                 0
             }
         };
-        set(chooser.number, entry::ANSWER, answer);
+        own.answer.store(answer, Ordering::Release);
         answer == 0 || answer == entry::PATCHED
     }
 }
@@ -97,7 +94,7 @@ pub(crate) fn call_all(engine: &Engine) -> bool {
     }
     let shared = &engine.shared;
     if was_any {
-        shared.word(word::STATE).store(state::ASKS_AGAIN, Ordering::Release);
+        shared.control().state.store(state::ASKS_AGAIN, Ordering::Release);
     }
     !was_any || shared.wait_for_answer()
 }

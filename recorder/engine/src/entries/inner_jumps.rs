@@ -7,20 +7,18 @@ use crate::entries::region_points::RegionPoint;
 use crate::machine::{Host, InnerJumps};
 use crate::system::File;
 use crate::system::address_tables::Map;
-use lineup_recording::native::{entry, word};
-use std::sync::atomic::Ordering;
+use lineup_recording::native::entry;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The most bytes of a function that are searched.
 const MOST_LOOKED_AT: u64 = 1 << 20;
 
 /// Leads such jumps past the entries that are patched.
 pub(crate) fn all(engine: &Engine, memory: &File, near: &mut Vec<Near>) {
-    let shared = &engine.shared;
-    let entries = (shared.word(word::ENTRIES).load(Ordering::Acquire) as usize).min(entry::MOST);
-    let patched = (0..entries).filter_map(|number| {
-        let read = |field| shared.entry(number, field).load(Ordering::Acquire);
-        let (pc, region, size) = (read(entry::ADDRESS), read(entry::REGION), read(entry::SIZE));
-        let is_patched = read(entry::ANSWER) == entry::PATCHED && pc != 0;
+    let patched = engine.shared.entries().iter().filter_map(|entry| {
+        let read = |word: &AtomicU64| word.load(Ordering::Acquire);
+        let (pc, region, size) = (read(&entry.address), read(&entry.region), read(&entry.size));
+        let is_patched = read(&entry.answer) == entry::PATCHED && pc != 0;
         is_patched.then_some(RegionPoint { pc, region, size: size.min(MOST_LOOKED_AT) })
     });
     let mut regions: Map<Vec<RegionPoint>> = Map::default();

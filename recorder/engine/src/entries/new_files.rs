@@ -6,7 +6,7 @@ use crate::entries::patching;
 use crate::machine::{Gates, Host, HostRegisters, Registers};
 use crate::system::lock::Lock;
 use crate::system::{self, File};
-use lineup_recording::native::{Refusal, entry, state, word};
+use lineup_recording::native::{Refusal, entry, state};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Held while entries are looked for in new files.
@@ -16,13 +16,13 @@ pub(crate) static LOOKING: Lock<()> = Lock::new(());
 /// `blocked` are the signals that the program blocks in this thread.
 pub(crate) fn more(engine: &Engine, blocked: u64) {
     let shared = &engine.shared;
-    shared.word(word::STATE).store(state::ASKS_AGAIN, Ordering::Release);
+    shared.control().state.store(state::ASKS_AGAIN, Ordering::Release);
     if shared.wait_for_answer() {
         patching::watch_allocators(engine);
         wait_for_all(engine);
         patching::all(engine, blocked);
     }
-    shared.word(word::STATE).store(state::RUNS, Ordering::Release);
+    shared.control().state.store(state::RUNS, Ordering::Release);
 }
 
 /// Set while a chooser is awaited.
@@ -36,16 +36,16 @@ pub(crate) fn wait_for_all(engine: &Engine) {
     }
     let Some(memory) = File::open(b"/proc/self/mem\0", libc::O_RDWR) else { return };
     for chooser in choosers {
-        let read = |field| engine.shared.entry(chooser.number, field).load(Ordering::Acquire);
+        let entry = engine.shared.entry(chooser.number);
+        let extent = (entry.size.load(Ordering::Acquire), entry.room.load(Ordering::Acquire));
         let before = Host::before_choosing(from_site as *const () as u64, chooser.number as u64);
-        let led =
-            patching::lead_entry(engine, &memory, chooser.pc, (read(entry::SIZE), read(entry::ROOM)), before);
+        let led = patching::lead_entry(engine, &memory, chooser.pc, extent, before);
         let answer = match led {
             Ok(()) => entry::WAITS,
             Err(Refusal::NoRoom) => continue,
             Err(refusal) => refusal.answer(),
         };
-        engine.shared.entry(chooser.number, entry::ANSWER).store(answer, Ordering::Release);
+        entry.answer.store(answer, Ordering::Release);
         WAITS.store(true, Ordering::Release);
     }
 }

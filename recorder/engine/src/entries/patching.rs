@@ -8,9 +8,9 @@ use crate::machine::{Displaced, Entries, EntryData, Gates, Host, Write};
 use crate::signals::masks;
 use crate::system::{File, mappings};
 use crate::timing::ends;
-use lineup_recording::native::{Refusal, entry, note, timed, word};
+use lineup_recording::native::{Refusal, entry, note, timed};
 use std::ops::Range;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Blocks that begin with an allocator hand over to the engine from now on, when a whole program's allocations are
 /// noted.
@@ -25,10 +25,9 @@ pub(crate) fn watch_allocators(engine: &Engine) {
 /// program blocks in this thread.
 pub(crate) fn all(engine: &Engine, blocked: u64) {
     let shared = &engine.shared;
-    if shared.word(word::MODE).load(Ordering::Relaxed) == timed::MODE {
+    if shared.control().mode.load(Ordering::Relaxed) == timed::MODE {
         return ends::all(engine);
     }
-    let entries = (shared.word(word::ENTRIES).load(Ordering::Acquire) as usize).min(entry::MOST);
     let maps = mappings::read();
     let is_code = |range: &Range<u64>| {
         let holds = |mapping: &mappings::Mapping| {
@@ -40,15 +39,15 @@ pub(crate) fn all(engine: &Engine, blocked: u64) {
     let had_traps = traps::are_on();
     let Some(memory) = File::open(b"/proc/self/mem\0", libc::O_RDWR) else { return };
     let mut near = engine.code.with(|code| std::mem::take(&mut code.near));
-    for number in 0..entries {
-        let read = |field| shared.entry(number, field).load(Ordering::Acquire);
-        if read(entry::CHOOSER) != 0 && read(entry::CHOOSER) == read(entry::ADDRESS) {
+    for (number, entry) in shared.entries().iter().enumerate() {
+        let read = |word: &AtomicU64| word.load(Ordering::Acquire);
+        let (pc, chooser) = (read(&entry.address), read(&entry.chooser));
+        if chooser != 0 && chooser == pc {
             continue;
         }
-        let pc = read(entry::ADDRESS);
-        let about = (read(entry::REGION), read(entry::SIZE), read(entry::ROOM));
+        let about = (read(&entry.region), read(&entry.size), read(&entry.room));
         let range = pc..pc.saturating_add(about.1.max(Host::JUMP_BYTES.min(about.2)).max(1));
-        if read(entry::ANSWER) != 0 || !is_code(&range) {
+        if read(&entry.answer) != 0 || !is_code(&range) {
             continue;
         }
         let prepared = prepare(engine, (&memory, &mut near), (number, pc), about, blocked);
@@ -64,7 +63,7 @@ pub(crate) fn all(engine: &Engine, blocked: u64) {
             Ok(_) => Refusal::NoRoom.answer(),
             Err(refusal) => refusal.answer(),
         };
-        shared.entry(number, entry::ANSWER).store(answer, Ordering::Release);
+        entry.answer.store(answer, Ordering::Release);
     }
     inner_jumps::all(engine, &memory, &mut near);
     engine.code.with(|code| code.near = near);
@@ -100,10 +99,10 @@ fn prepare(
         Ok(displaced) => displaced,
     };
     refuse_sequence(engine, pc, &displaced)?;
-    let multiplier = engine.shared.word(word::MULTIPLIER).load(Ordering::Relaxed);
-    let words = engine.shared.region(region).ok_or(Refusal::CannotMove)?;
+    let multiplier = engine.shared.control().multiplier.load(Ordering::Relaxed);
+    let counts = engine.shared.region(region).ok_or(Refusal::CannotMove)?;
     let entry = Box::leak(Box::new(EntryData {
-        region: words.as_ptr() as u64,
+        region: &raw const *counts as u64,
         multiplier,
         pc,
         region_number: region,

@@ -10,7 +10,8 @@ use crate::entries::patch::Patch;
 use crate::machine::{Abi, Entries, Host};
 use crate::system::mappings::{self, Mapping};
 use crate::system::{self, File};
-use lineup_recording::native::{entry, region, word};
+use lineup_recording::native::head::Entry;
+use lineup_recording::native::{entry, region};
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,21 +25,19 @@ static OUT: AtomicU64 = AtomicU64::new(0);
 /// Restores the entries of every region that has had its number of calls. Called when a recorded call has ended.
 pub(crate) fn finished_regions(engine: &Engine) {
     let shared = &engine.shared;
-    if shared.word(word::LEAVES_AFTER_LAST).load(Ordering::Relaxed) == 0 {
+    if shared.control().leaves_after_last.load(Ordering::Relaxed) == 0 {
         return;
     }
-    for number in 0..region::MOST as u64 {
-        let Some(calls) = shared.region(number) else { continue };
-        let of = |field: usize| shared.word(word::FIRST_REGION + number as usize * region::WORDS + field);
+    for (number, region) in shared.regions().iter().enumerate() {
         // The bound is one above the last call to record.
-        let wanted = of(region::BOUND).load(Ordering::Relaxed);
-        let last = of(region::WARMUP).load(Ordering::Relaxed).saturating_add(wanted.saturating_sub(1));
-        let is_enough = wanted > 0 && calls.load(Ordering::Relaxed) >= last;
+        let wanted = region.bound.load(Ordering::Relaxed);
+        let last = region.warmup.load(Ordering::Relaxed).saturating_add(wanted.saturating_sub(1));
+        let is_enough = wanted > 0 && region.calls.load(Ordering::Relaxed) >= last;
         if is_enough && OUT.fetch_or(1 << number, Ordering::Relaxed) & 1 << number == 0 {
             let blocked = system::block_signals();
-            let is_out = take_out(engine, number);
+            let is_out = take_out(engine, number as u64);
             system::restore_signals(blocked);
-            of(region::IS_OUT).store(u64::from(is_out), Ordering::Relaxed);
+            region.is_out.store(u64::from(is_out), Ordering::Relaxed);
         }
     }
 }
@@ -46,14 +45,14 @@ pub(crate) fn finished_regions(engine: &Engine) {
 /// Takes a region's jumps out. Returns whether all its entries are in their original state.
 fn take_out(engine: &Engine, number: u64) -> bool {
     let shared = &engine.shared;
-    let entries = (shared.word(word::ENTRIES).load(Ordering::Relaxed) as usize).min(entry::MOST);
-    let is_own = |entry: &usize| {
-        let read = |field| shared.entry(*entry, field).load(Ordering::Relaxed);
-        read(entry::REGION) == number && read(entry::ANSWER) == entry::PATCHED
+    let is_own = |entry: &&Entry| {
+        entry.region.load(Ordering::Relaxed) == number
+            && entry.answer.load(Ordering::Relaxed) == entry::PATCHED
     };
-    let address = |entry: usize| shared.entry(entry, entry::ADDRESS).load(Ordering::Relaxed);
+    let address = |entry: &Entry| entry.address.load(Ordering::Relaxed);
     // The loader may have chosen the same code for two.
-    let own: BTreeSet<u64> = (0..entries).filter(is_own).map(address).filter(|pc| *pc != 0).collect();
+    let own: BTreeSet<u64> =
+        shared.entries().iter().filter(is_own).map(address).filter(|pc| *pc != 0).collect();
     let maps = mappings::read();
     let is_out = |pc: &u64| {
         engine.code.with(|code| {

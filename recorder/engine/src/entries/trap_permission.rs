@@ -7,7 +7,7 @@ use crate::signals::{actions, handlers};
 use crate::system;
 use crate::system::mappings::{self, Mapping};
 use crate::threads::slots::at;
-use lineup_recording::native::{Refusal, word};
+use lineup_recording::native::Refusal;
 use std::sync::atomic::Ordering;
 
 /// Makes a trap possible at a place. `blocked` are the signals that the program blocks in this thread.
@@ -32,7 +32,7 @@ pub(crate) fn permit(engine: &Engine, pc: u64, blocked: u64) -> Result<(), Refus
         traps::set_on(true);
         actions::put(libc::SIGTRAP as usize, &handlers::kernels(&action));
     });
-    engine.shared.word(word::TRAP_SLOT).store(at!(own.calls.blocks_trap) as u64, Ordering::Release);
+    engine.shared.control().trap_slot.store(at!(own.calls.blocks_trap) as u64, Ordering::Release);
     if !code_changes::defers() && !has_begun {
         // SAFETY: this thread's own.
         unsafe { (*Host::slots()).own.calls.blocks_trap = blocked & traps::BIT };

@@ -129,6 +129,6 @@ pub(crate) struct Places {
     pub(crate) first_stack: u64,
     pub(crate) first_vectors: u64,
     pub(crate) first_lock: u64,
-    /// See [`lineup_recording::native::word::RUN_SHIFT`].
+    /// See [`lineup_recording::native::head::Control::run_shift`].
     pub(crate) run_shift: u8,
 }

@@ -3,11 +3,12 @@
 use super::frame_rules::rule_at;
 use crate::system::{self, File};
 use crate::threads::owned;
+use lineup_recording::native::head::{Chunk, CodeChange, Control, Entry, Head, Region, Request};
 use lineup_recording::native::heap::{self, Allocator, FrameRule};
 use lineup_recording::native::timed::{self, flushed, trial};
 use lineup_recording::native::{
     CHILDREN, CHUNKS, DEFINITIONS, FILE_BYTES, HEAP, MAGIC, NOTES, RANGES, Refusal, SIEVES, THREAD_CALLS,
-    WRITES, chunk, entry, note, region, sieve, state, thread_calls, whole, word, write,
+    WRITES, chunk, entry, note, region, sieve, state, thread_calls, whole, write,
 };
 use std::ops::Range;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
@@ -31,15 +32,15 @@ pub(super) const MOST_ROUNDS_FOR_AN_ANSWER: u32 = 100_000;
 
 /// The memory.
 pub(crate) struct Shared {
-    pub(super) head: *const AtomicU64,
+    pub(super) head: *const Head,
     /// The first process's first words, with the order of events and the processes' requests. Those stay in place in
     /// forked processes.
-    pub(super) first: *const AtomicU64,
-    pub(super) asking: *const AtomicU64,
+    pub(super) first: *const Control,
+    pub(super) asking: *const Request,
     pub(super) definitions: *const AtomicU64,
     pub(super) notes: *const AtomicU64,
-    /// Changes of the program's code, and the engine's memory.
-    pub(super) lists: *const AtomicU64,
+    /// Changes of the program's code, and behind them the list of the engine's memory.
+    pub(super) changes: *const CodeChange,
     pub(super) chunks: *mut u8,
     /// Calls of threads.
     pub(super) thread_calls: *const AtomicU64,
@@ -72,39 +73,41 @@ impl Shared {
         let map = |bytes: u64, offset| -> Option<*const AtomicU64> {
             file.map(None, bytes as usize, both, offset).map(|at| at.cast_const().cast())
         };
-        let head = map(NOTES.start, 0)?;
+        let head = map(NOTES.start, 0)?.cast();
         let definitions = map(DEFINITIONS.end - DEFINITIONS.start, DEFINITIONS.start)?;
         let notes = map(NOTES.end - NOTES.start, NOTES.start)?;
-        let lists = map(RANGES.end - WRITES, WRITES)?;
-        let asking = map(CHILDREN.end - CHILDREN.start, CHILDREN.start)?;
+        let changes = map(RANGES.end - WRITES, WRITES)?.cast();
+        let asking = map(CHILDREN.end - CHILDREN.start, CHILDREN.start)?.cast();
         let thread_calls = map(FILE_BYTES - THREAD_CALLS, THREAD_CALLS)?;
         let addresses = system::addresses(CHUNK_STRIDE * (chunk::COUNT + 1))?;
         let chunks =
             addresses.wrapping_add((addresses as usize).next_multiple_of(CHUNK_STRIDE) - addresses as usize);
         map_chunks(&file, chunks)?;
-        let first = map(8 * word::FIRST_REGION as u64, 0)?;
+        let first = map(size_of::<Control>() as u64, 0)?.cast();
         let (sieves, heap) = (std::ptr::null_mut(), std::ptr::null());
         let mut shared =
-            Shared { head, first, asking, definitions, notes, lists, chunks, thread_calls, sieves, heap };
-        if shared.word(word::MODE).load(Ordering::Relaxed) == whole::MODE {
+            Shared { head, first, asking, definitions, notes, changes, chunks, thread_calls, sieves, heap };
+        if shared.control().mode.load(Ordering::Relaxed) == whole::MODE {
             shared.sieves = file.map(None, sieve::COUNT * sieve::BYTES as usize, both, SIEVES)?;
             shared.heap = map(heap::BYTES, HEAP)?;
         }
-        (shared.word(word::MAGIC).load(Ordering::Acquire) == MAGIC).then_some(shared)
+        (shared.control().magic.load(Ordering::Acquire) == MAGIC).then_some(shared)
     }
 
-    /// A word of the first pages.
-    pub(crate) fn word(&self, number: usize) -> &AtomicU64 {
-        assert!(number < word::FIRST_ENTRY + entry::MOST * entry::WORDS);
-        // SAFETY: within the mapping, as checked.
-        unsafe { &*self.head.add(number) }
+    fn head(&self) -> &Head {
+        // SAFETY: the mapping is larger, begins at a page's beginning, and stays; all bits are words.
+        unsafe { &*self.head }
     }
 
-    /// A word before the regions, of the first process's.
-    pub(super) fn word_of_first(&self, number: usize) -> &AtomicU64 {
-        assert!(number < word::FIRST_REGION);
-        // SAFETY: within the mapping, as checked.
-        unsafe { &*self.first.add(number) }
+    /// Settings, progress and sums.
+    pub(crate) fn control(&self) -> &Control {
+        &self.head().control
+    }
+
+    /// Those of the first process.
+    pub(super) fn first(&self) -> &Control {
+        // SAFETY: as for the head.
+        unsafe { &*self.first }
     }
 
     /// The words for sampled calls, when calls are timed.
@@ -121,21 +124,22 @@ impl Shared {
         (1..=(word(0) as usize).min(flushed::MOST)).map(word).collect()
     }
 
-    /// The words of a region.
-    pub(crate) fn region(&self, number: u64) -> Option<&AtomicU64> {
-        let number = usize::try_from(number).ok().filter(|number| *number < region::MOST)?;
-        Some(self.word(word::FIRST_REGION + number * region::WORDS))
+    /// A region.
+    pub(crate) fn region(&self, number: u64) -> Option<&Region> {
+        self.head().regions.get(usize::try_from(number).ok()?)
+    }
+
+    /// All regions.
+    pub(crate) fn regions(&self) -> &[Region] {
+        &self.head().regions
     }
 
     /// Whether one more call of a region may be recorded; it counts against the limit then.
     pub(crate) fn takes_one(&self, number: u64) -> bool {
-        let Some(number) = usize::try_from(number).ok().filter(|number| *number < region::MOST) else {
-            return false;
-        };
-        let of = |field: usize| self.word(word::FIRST_REGION + number * region::WORDS + field);
-        let allowed = of(region::ALLOWED).load(Ordering::Relaxed);
+        let Some(region) = self.region(number) else { return false };
+        let allowed = region.allowed.load(Ordering::Relaxed);
         let next = |taken: u64| (taken < allowed).then_some(taken + 1);
-        of(region::TAKEN).fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).is_ok()
+        region.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).is_ok()
     }
 
     /// The counter of a thread's calls of a region; no other thread counts there.
@@ -153,29 +157,34 @@ impl Shared {
         }
     }
 
-    /// A word of an entry.
-    pub(crate) fn entry(&self, number: usize, field: usize) -> &AtomicU64 {
-        self.word(word::FIRST_ENTRY + number * entry::WORDS + field)
+    /// An entry.
+    pub(crate) fn entry(&self, number: usize) -> &Entry {
+        &self.head().entries[number]
+    }
+
+    /// The entries that the command has asked for so far.
+    pub(crate) fn entries(&self) -> &[Entry] {
+        let asked = self.control().entries.load(Ordering::Acquire) as usize;
+        &self.head().entries[..asked.min(entry::MOST)]
     }
 
     /// Entries in this range are gone.
     pub(crate) fn forget_entries(&self, range: &Range<u64>) {
-        let entries = (self.word(word::ENTRIES).load(Ordering::Relaxed) as usize).min(entry::MOST);
-        for number in 0..entries {
-            let holds = |field| range.contains(&self.entry(number, field).load(Ordering::Relaxed));
-            if holds(entry::ADDRESS) || holds(entry::CHOOSER) {
-                self.entry(number, entry::ADDRESS).store(0, Ordering::Release);
+        for entry in self.entries() {
+            let holds = |address: &AtomicU64| range.contains(&address.load(Ordering::Relaxed));
+            if holds(&entry.address) || holds(&entry.chooser) {
+                entry.address.store(0, Ordering::Release);
             }
         }
     }
 
-    fn chunk(&self, number: usize, field: usize) -> &AtomicU64 {
-        self.word(word::FIRST_CHUNK + number * chunk::WORDS + field)
+    fn chunk(&self, number: usize) -> &Chunk {
+        &self.head().chunks[number]
     }
 
     /// The next position in the order of events.
     pub(crate) fn tick(&self) -> u64 {
-        self.word_of_first(word::CLOCK).fetch_add(1, Ordering::Relaxed)
+        self.first().clock.fetch_add(1, Ordering::Relaxed)
     }
 
     /// Registers a block's definition. Returns its number, by which the log names it; `None` when there is no room
@@ -183,7 +192,7 @@ impl Shared {
     pub(crate) fn define(&self, words: &[u64]) -> Option<u32> {
         let room = (DEFINITIONS.end - DEFINITIONS.start) / 8;
         // Number 0 names none.
-        let at = self.word(word::DEFINITIONS).fetch_add(words.len() as u64, Ordering::Relaxed) + 1;
+        let at = self.control().definitions.fetch_add(words.len() as u64, Ordering::Relaxed) + 1;
         if at + words.len() as u64 >= room {
             return None;
         }
@@ -209,7 +218,7 @@ impl Shared {
     /// As [`Shared::note`], of any kind. Takes no memory and no lock.
     pub(crate) fn tell(&self, kind: u64, text: &[u8]) {
         let words = text.len().div_ceil(8) as u64 + 1;
-        let at = self.word(word::NOTES).fetch_add(words, Ordering::Relaxed);
+        let at = self.control().notes.fetch_add(words, Ordering::Relaxed);
         if (at + words) * 8 > NOTES.end - NOTES.start {
             return;
         }
@@ -227,22 +236,22 @@ impl Shared {
 
     /// This process is the one that is recorded: the first that asks. Others run untouched.
     pub(crate) fn is_first(&self) -> bool {
-        self.word(word::STATE).compare_exchange(0, state::STARTS, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+        self.control().state.compare_exchange(0, state::STARTS, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
     /// Words of definitions in use.
     pub(crate) fn number_of_definitions(&self) -> u64 {
-        self.word(word::DEFINITIONS).load(Ordering::Relaxed)
+        self.control().definitions.load(Ordering::Relaxed)
     }
 
     /// Whether threads should give their chunks back between calls: there may be more threads than chunks.
     pub(crate) fn is_scarce(&self) -> bool {
-        self.word(word::NEXT_THREAD).load(Ordering::Relaxed) as usize > chunk::COUNT / 2
+        self.control().next_thread.load(Ordering::Relaxed) as usize > chunk::COUNT / 2
     }
 
     /// A sieve that no thread has had, for a whole program's; `None` when all are taken.
     pub(crate) fn take_sieve(&self) -> Option<u64> {
-        let number = self.word(word::SIEVES).fetch_add(1, Ordering::Relaxed) as usize;
+        let number = self.control().sieves.fetch_add(1, Ordering::Relaxed) as usize;
         let is_there = !self.sieves.is_null() && number < sieve::COUNT;
         is_there.then(|| self.sieves as u64 + number as u64 * sieve::BYTES)
     }
@@ -258,12 +267,12 @@ impl Shared {
 
     /// Whether the command gave any allocator.
     pub(crate) fn has_allocators(&self) -> bool {
-        self.word(word::ALLOCATORS).load(Ordering::Acquire) > 0
+        self.control().allocators.load(Ordering::Acquire) > 0
     }
 
     /// The number of the allocators' functions.
     pub(crate) fn count_allocators(&self) -> usize {
-        (self.word(word::ALLOCATORS).load(Ordering::Acquire) as usize).min(heap::MOST_ALLOCATORS)
+        (self.control().allocators.load(Ordering::Acquire) as usize).min(heap::MOST_ALLOCATORS)
     }
 
     /// The functions of allocators.
@@ -281,7 +290,7 @@ impl Shared {
 
     /// The rule that leads from a place in the code to its function's caller.
     pub(crate) fn frame_rule(&self, pc: u64) -> Option<FrameRule> {
-        let files = (self.word(word::UNWOUND).load(Ordering::Acquire) as usize).min(heap::file::MOST);
+        let files = (self.control().unwound.load(Ordering::Acquire) as usize).min(heap::file::MOST);
         // The latest first: an earlier one may have been unmapped.
         let at =
             |number: usize, field: usize| self.heap_word(heap::FILES + number * heap::file::WORDS + field);
@@ -296,7 +305,7 @@ impl Shared {
     /// A free chunk in its last state, for a thread; `None` when all are taken.
     pub(crate) fn take_table(&self) -> Option<(usize, *mut u8)> {
         let is_free = |number: &usize| {
-            let state = self.chunk(*number, chunk::STATE);
+            let state = &self.chunk(*number).state;
             state.compare_exchange(0, chunk::IS_OWNED, Ordering::Acquire, Ordering::Relaxed).is_ok()
         };
         let number = (0..chunk::COUNT).find(is_free)?;
@@ -306,7 +315,7 @@ impl Shared {
     /// Gives back a chunk of [`Shared::take_table`].
     pub(crate) fn leave_table(&self, at: u64) {
         if let Some(number) = self.number_of_table(at) {
-            self.chunk(number, chunk::STATE).store(0, Ordering::Release);
+            self.chunk(number).state.store(0, Ordering::Release);
         }
     }
 
@@ -318,7 +327,7 @@ impl Shared {
 
     /// Whether the command still reads.
     pub(crate) fn is_read(&self) -> bool {
-        self.word(word::IS_GONE).load(Ordering::Acquire) == 0
+        self.control().is_gone.load(Ordering::Acquire) == 0
     }
 
     /// A free chunk, for a thread: its number and address. Waits for one while the command reads, but at most
@@ -335,20 +344,20 @@ impl Shared {
 
     fn take_free_chunk(&self, thread: u64) -> Option<(usize, *mut u8)> {
         let is_ours = |number: &usize| {
-            let state = self.chunk(*number, chunk::STATE);
+            let state = &self.chunk(*number).state;
             state.load(Ordering::Relaxed) == 0
                 && state.compare_exchange(0, chunk::IS_OWNED, Ordering::Acquire, Ordering::Relaxed).is_ok()
         };
         let number = (0..chunk::COUNT).find(is_ours)?;
-        self.chunk(number, chunk::LENGTH).store(0, Ordering::Relaxed);
-        let order = self.word(word::SUBMITTED).fetch_add(1, Ordering::Relaxed);
-        self.chunk(number, chunk::ORDER).store(order, Ordering::Relaxed);
-        self.chunk(number, chunk::THREAD).store(thread, Ordering::Release);
+        self.chunk(number).length.store(0, Ordering::Relaxed);
+        let order = self.control().submitted.fetch_add(1, Ordering::Relaxed);
+        self.chunk(number).order.store(order, Ordering::Relaxed);
+        self.chunk(number).thread.store(thread, Ordering::Release);
         Some((number, self.chunks.wrapping_add(number * CHUNK_STRIDE)))
     }
 
     fn wait_for_chunk(&self, thread: u64, most_rounds: u32) -> Option<(usize, *mut u8)> {
-        let mut last_beat = self.word(word::HEARTBEAT).load(Ordering::Relaxed);
+        let mut last_beat = self.control().heartbeat.load(Ordering::Relaxed);
         let mut last_given = 0;
         let (mut rounds, mut waited, mut slept) = (0, 0, 0);
         while waited < most_rounds {
@@ -360,14 +369,14 @@ impl Shared {
             let turns = (WAITING.load(Ordering::Relaxed) / WAITING_AT_ONCE).clamp(1, MOST_TURNS);
             let round_ns = if slept < SHORT_ROUNDS { ROUND_NS } else { LONG_ROUND_NS };
             system::sleep_ns(round_ns * i64::from(turns));
-            let beat = self.word(word::HEARTBEAT).load(Ordering::Relaxed);
+            let beat = self.control().heartbeat.load(Ordering::Relaxed);
             rounds = if beat == last_beat { rounds + turns } else { 0 };
             last_beat = beat;
-            let given = self.word(word::GIVEN_BACK).load(Ordering::Relaxed);
+            let given = self.control().given_back.load(Ordering::Relaxed);
             waited = if given == last_given { waited.saturating_add(turns) } else { 0 };
             last_given = given;
             if rounds > PATIENCE_ROUNDS {
-                self.word(word::IS_GONE).store(1, Ordering::Release);
+                self.control().is_gone.store(1, Ordering::Release);
             }
             if let Some(taken) = self.take_free_chunk(thread) {
                 return Some(taken);
@@ -378,24 +387,24 @@ impl Shared {
 
     /// This many bytes of a chunk are whole records.
     pub(crate) fn commit_chunk(&self, number: usize, bytes: u64) {
-        self.chunk(number, chunk::LENGTH).store(bytes, Ordering::Release);
+        self.chunk(number).length.store(bytes, Ordering::Release);
     }
 
     /// Hands a chunk over.
     pub(crate) fn submit_chunk(&self, number: usize, bytes: u64) {
         self.commit_chunk(number, bytes);
-        self.chunk(number, chunk::STATE).store(chunk::IS_FULL, Ordering::Release);
+        self.chunk(number).state.store(chunk::IS_FULL, Ordering::Release);
     }
 
     /// Waits until the command has answered. False when it does not.
     pub(crate) fn wait_for_answer(&self) -> bool {
         for _ in 0..MOST_ROUNDS_FOR_AN_ANSWER {
-            if self.word(word::STATE).load(Ordering::Acquire) == state::ANSWERED {
+            if self.control().state.load(Ordering::Acquire) == state::ANSWERED {
                 return true;
             }
             // In such a program the command, which injected the engine, ends the program once the engine has returned.
             let is_refused =
-                owned::is_alone() && self.word(word::STATE).load(Ordering::Acquire) == state::REFUSED;
+                owned::is_alone() && self.control().state.load(Ordering::Acquire) == state::REFUSED;
             if is_refused || !self.is_read() {
                 return false;
             }
@@ -406,18 +415,16 @@ impl Shared {
 
     /// Whether an entry cannot be patched.
     pub(crate) fn has_refused(&self) -> bool {
-        let entries = (self.word(word::ENTRIES).load(Ordering::Relaxed) as usize).min(entry::MOST);
-        let answer = |number| self.entry(number, entry::ANSWER).load(Ordering::Relaxed);
-        (0..entries).any(|number| Refusal::of(answer(number)).is_some())
+        self.entries().iter().any(|entry| Refusal::of(entry.answer.load(Ordering::Relaxed)).is_some())
     }
 
     /// Notes a change of the program's code that is to be taken back. False when there is no room. True when no note is
     /// needed, since the engine stays as long as the program.
     pub(crate) fn note_write(&self, at: u64, old: &[u8], new: &[u8]) -> bool {
-        if self.word(word::IS_ATTACHED).load(Ordering::Relaxed) == 0 {
+        if self.control().is_attached.load(Ordering::Relaxed) == 0 {
             return true;
         }
-        let number = self.word(word::WRITES).load(Ordering::Relaxed);
+        let number = self.control().writes.load(Ordering::Relaxed);
         if number as usize >= write::MOST || new.len() > 8 {
             return false;
         }
@@ -426,17 +433,13 @@ impl Shared {
             word[..bytes.len()].copy_from_slice(bytes);
             u64::from_le_bytes(word)
         };
-        let first = number as usize * write::WORDS;
-        for (field, value) in [
-            (write::ADDRESS, at),
-            (write::LENGTH, new.len() as u64),
-            (write::OLD, as_word(old)),
-            (write::NEW, as_word(new)),
-        ] {
-            // SAFETY: within the mapping, since there is room for as many.
-            unsafe { &*self.lists.add(first + field) }.store(value, Ordering::Relaxed);
-        }
-        self.word(word::WRITES).store(number + 1, Ordering::Release);
+        // SAFETY: within the mapping, since there is room for as many.
+        let change = unsafe { &*self.changes.add(number as usize) };
+        change.address.store(at, Ordering::Relaxed);
+        change.length.store(new.len() as u64, Ordering::Relaxed);
+        change.old.store(as_word(old), Ordering::Relaxed);
+        change.new.store(as_word(new), Ordering::Relaxed);
+        self.control().writes.store(number + 1, Ordering::Release);
         true
     }
 
@@ -445,7 +448,7 @@ impl Shared {
         let first = (RANGES.start - WRITES) / 8 + 2 * number;
         for (place, value) in [(first, start), (first + 1, bytes)] {
             // SAFETY: within the mapping, as the caller has seen.
-            unsafe { &*self.lists.add(place as usize) }.store(value, Ordering::Relaxed);
+            unsafe { &*self.changes.cast::<AtomicU64>().add(place as usize) }.store(value, Ordering::Relaxed);
         }
     }
 
@@ -453,7 +456,7 @@ impl Shared {
     pub(crate) fn refuses(&self) -> bool {
         let refuses = self.has_refused();
         if refuses {
-            self.word(word::STATE).store(state::REFUSED, Ordering::Release);
+            self.control().state.store(state::REFUSED, Ordering::Release);
             let mut rounds = 0;
             while self.is_read() && rounds < MOST_ROUNDS_FOR_AN_ANSWER {
                 rounds += 1;
@@ -465,10 +468,10 @@ impl Shared {
 
     /// The engine gives up, and reports the reason, unless the command has already refused.
     pub(crate) fn give_up(&self, why: &str) {
-        if self.word(word::STATE).load(Ordering::Acquire) == state::REFUSED {
+        if self.control().state.load(Ordering::Acquire) == state::REFUSED {
             return;
         }
         self.note(why);
-        self.word(word::STATE).store(state::GAVE_UP, Ordering::Release);
+        self.control().state.store(state::GAVE_UP, Ordering::Release);
     }
 }

@@ -19,7 +19,7 @@ use crate::start::{bursts, constructor};
 use crate::syscalls::redirections;
 use crate::system::{holdings, lock};
 use crate::threads::slots::at;
-use lineup_recording::native::{RANGES, region, state, timed, word};
+use lineup_recording::native::{RANGES, state, timed};
 use std::ffi::{CStr, c_char};
 use std::sync::atomic::Ordering;
 
@@ -40,14 +40,14 @@ pub unsafe extern "C" fn lineup_engine_attach(path: *const c_char) -> u64 {
     code_changes::defer_writes(true);
     let Some(engine) = constructor::prepare(shared) else { return 0 };
     let shared = &engine.shared;
-    let set = |number, value: u64| shared.word(number).store(value, Ordering::Relaxed);
-    set(word::CACHE_START, engine.signals.cache.start);
-    set(word::CACHE_END, engine.signals.cache.end);
-    set(word::SLOTS, i64::from(engine.slots) as u64);
-    set(word::PC_SLOT, at!(pc) as u64);
-    set(word::BUSY_SLOT, at!(busy) as u64);
+    let control = shared.control();
+    control.cache_start.store(engine.signals.cache.start, Ordering::Relaxed);
+    control.cache_end.store(engine.signals.cache.end, Ordering::Relaxed);
+    control.slots.store(i64::from(engine.slots) as u64, Ordering::Relaxed);
+    control.pc_slot.store(at!(pc) as u64, Ordering::Relaxed);
+    control.busy_slot.store(at!(busy) as u64, Ordering::Relaxed);
     if shared.has_refused() {
-        set(word::STATE, state::REFUSED);
+        control.state.store(state::REFUSED, Ordering::Relaxed);
         return 0;
     }
     redirections::system_calls(engine);
@@ -60,15 +60,12 @@ pub unsafe extern "C" fn lineup_engine_attach(path: *const c_char) -> u64 {
 pub extern "C" fn lineup_engine_begin() -> u64 {
     let Some(engine) = engine::get() else { return 0 };
     code_changes::defer_writes(false);
-    if engine.shared.word(word::MODE).load(Ordering::Relaxed) != timed::MODE {
+    if engine.shared.control().mode.load(Ordering::Relaxed) != timed::MODE {
         handlers::take_over();
     }
     constructor::begin(engine);
     // Calls since the code was changed were not missed.
-    for number in 0..region::MOST {
-        let unwatched = word::FIRST_REGION + number * region::WORDS + region::UNWATCHED;
-        engine.shared.word(unwatched).store(0, Ordering::Relaxed);
-    }
+    engine.shared.regions().iter().for_each(|region| region.unwatched.store(0, Ordering::Relaxed));
     1
 }
 
@@ -91,8 +88,8 @@ pub extern "C" fn lineup_engine_leave() -> u64 {
         }
     });
     let used = engine.code.with(|code| code.cache.next());
-    engine.shared.word(word::CACHE_USED).store(used, Ordering::Relaxed);
-    engine.shared.word(word::RANGES).store(count, Ordering::Release);
+    engine.shared.control().cache_used.store(used, Ordering::Relaxed);
+    engine.shared.control().ranges.store(count, Ordering::Release);
     u64::from(holdings::are_known() && count < room)
 }
 

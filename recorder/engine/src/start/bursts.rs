@@ -8,7 +8,7 @@ use crate::cache::blocks::Blocks;
 use crate::engine::{self, Engine};
 use crate::system::{self, mappings};
 use crate::threads::slots::Slots;
-use lineup_recording::native::{record, word};
+use lineup_recording::native::record;
 use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
@@ -33,7 +33,7 @@ impl Burst {
 
 /// Reads the program's code and the place of the engine's own, while no thread of the program waits.
 pub(crate) fn prepare(engine: &Engine) {
-    if engine.shared.word(word::BURST_CHUNKS).load(Ordering::Relaxed) == 0 {
+    if engine.shared.control().burst_chunks.load(Ordering::Relaxed) == 0 {
         return;
     }
     let own = engine::hand_over as *const () as u64;
@@ -47,8 +47,8 @@ pub(crate) fn prepare(engine: &Engine) {
 impl Engine {
     /// A burst begins, unless nobody reads or there is no room for its log.
     pub(crate) fn begin_burst(&self, slots: &mut Slots) -> bool {
-        let count = |number| self.shared.word(number).fetch_add(1, Ordering::Relaxed);
-        let chunks_left = self.shared.word(word::BURST_CHUNKS).load(Ordering::Relaxed);
+        let control = self.shared.control();
+        let chunks_left = control.burst_chunks.load(Ordering::Relaxed);
         if !self.is_on() || system::is_sealed() || OWN_CODE.get().is_none() || chunks_left == 0 {
             return false;
         }
@@ -56,7 +56,7 @@ impl Engine {
         // A chunk that is kept from a call before would hold its records back.
         self.hand_chunk_over(slots);
         let Some((number, start)) = self.shared.take_chunk(thread.number, 0) else {
-            count(word::BURSTS_REFUSED);
+            control.bursts_refused.fetch_add(1, Ordering::Relaxed);
             return false;
         };
         thread.chunk = Some((number, start as u64));
@@ -66,7 +66,7 @@ impl Engine {
         let base = (&raw const *slots as u64).wrapping_sub(i64::from(self.slots) as u64);
         self.log(slots, &[u64::from(record::BURST) << 32, slots.stack, base]);
         thread.burst = Some(Burst { chunks_left, since_ns: Some(system::thread_time_ns()), spent_ns: 0 });
-        count(word::BURSTS);
+        control.bursts.fetch_add(1, Ordering::Relaxed);
         true
     }
 
@@ -96,9 +96,9 @@ impl Engine {
             self.lose_burst(slots);
             return true;
         }
-        let is_long = burst.spent_ns() > self.shared.word(word::BURST_MOST_NS).load(Ordering::Relaxed);
+        let is_long = burst.spent_ns() > self.shared.control().burst_most_ns.load(Ordering::Relaxed);
         if is_long {
-            self.shared.word(word::BURSTS_CUT).fetch_add(1, Ordering::Relaxed);
+            self.shared.control().bursts_cut.fetch_add(1, Ordering::Relaxed);
             self.log(slots, &[u64::from(record::LEAVE) << 32]);
         }
         is_long
@@ -123,7 +123,7 @@ impl Engine {
     /// The burst ends early.
     pub(crate) fn lose_burst(&self, slots: &Slots) {
         if self.burst(slots).is_some() {
-            self.shared.word(word::BURSTS_LOST).fetch_add(1, Ordering::Relaxed);
+            self.shared.control().bursts_lost.fetch_add(1, Ordering::Relaxed);
             self.finish_burst(slots);
         }
     }
@@ -132,9 +132,9 @@ impl Engine {
     pub(crate) fn finish_burst(&self, slots: &Slots) {
         let Some(burst) = self.thread(slots).and_then(|thread| thread.burst.take()) else { return };
         let spent = burst.spent_ns();
-        self.shared.word(word::BURST_NS).fetch_add(spent, Ordering::Relaxed);
-        self.shared.word(word::LONGEST_BURST_NS).fetch_max(spent, Ordering::Relaxed);
-        self.shared.word(word::BURSTS_ENDED).fetch_add(1, Ordering::Relaxed);
+        self.shared.control().burst_ns.fetch_add(spent, Ordering::Relaxed);
+        self.shared.control().longest_burst_ns.fetch_max(spent, Ordering::Relaxed);
+        self.shared.control().bursts_ended.fetch_add(1, Ordering::Relaxed);
         self.hand_chunk_over(slots);
     }
 }

@@ -15,7 +15,7 @@ use crate::system::lock::{self, Lock};
 use crate::threads::thread;
 use crate::timing::{ends, stamps};
 use crate::whole_program::sieve::Sieves;
-use lineup_recording::native::{ANY_PROGRAM_BUT, VARIABLE, note, state, timed, whole, word};
+use lineup_recording::native::{ANY_PROGRAM_BUT, VARIABLE, note, state, timed, whole};
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
@@ -110,7 +110,7 @@ pub(crate) fn begin_first(engine: &Engine) -> Option<u64> {
 /// Calls are recorded, or timed, from now on.
 pub(crate) fn begin(engine: &Engine) {
     engine.is_on.store(1, Ordering::Release);
-    engine.shared.word(word::STATE).store(state::RUNS, Ordering::Release);
+    engine.shared.control().state.store(state::RUNS, Ordering::Release);
 }
 
 /// The value of a variable.
@@ -180,15 +180,15 @@ pub(crate) fn prepare(shared: Shared) -> Option<&'static Engine> {
         return give_up(&shared, NO_MEMORY_FOR_CODE);
     };
     let process = system::process_in_proc().unwrap_or_else(system::process);
-    shared.word(word::PROCESS).store(process, Ordering::Relaxed);
-    shared.word(word::STATE).store(state::ASKS, Ordering::Release);
+    shared.control().process.store(process, Ordering::Relaxed);
+    shared.control().state.store(state::ASKS, Ordering::Release);
     if !shared.wait_for_answer() {
         return give_up(&shared, "the command did not answer");
     }
     let Parts { places, mut cache, gate, release_first, entry, is_on, signals } = parts;
     let slots = places.slots;
     let mut thread_key = 0;
-    let mode = shared.word(word::MODE).load(Ordering::Relaxed);
+    let mode = shared.control().mode.load(Ordering::Relaxed);
     let end_thread = if mode == timed::MODE { stamps::end_thread } else { thread::end_thread };
     // SAFETY: the key is ours; the function lives as long as the library, which takes the key back before it goes.
     if unsafe { libc::pthread_key_create(&raw mut thread_key, Some(end_thread)) } != 0 || thread_key >= 32 {
@@ -201,7 +201,7 @@ pub(crate) fn prepare(shared: Shared) -> Option<&'static Engine> {
     if let Some(None) = whole {
         return give_up(&shared, NO_MEMORY_FOR_CODE);
     }
-    let logs_all = mode == whole::MODE && shared.word(word::LOGS_ALL).load(Ordering::Relaxed) != 0;
+    let logs_all = mode == whole::MODE && shared.control().logs_all.load(Ordering::Relaxed) != 0;
     let targets = if logs_all { Targets::new(&mut cache, slots) } else { None };
     if logs_all && targets.is_none() {
         return give_up(&shared, Host::NO_TARGET_MEMORY);
@@ -223,7 +223,7 @@ pub(crate) fn prepare(shared: Shared) -> Option<&'static Engine> {
         whole: whole.flatten(),
     };
     let engine = engine::set(engine)?;
-    match engine.shared.word(word::SIGNATURE).load(Ordering::Relaxed) as u32 {
+    match engine.shared.control().signature.load(Ordering::Relaxed) as u32 {
         0 => {}
         signature => sequence_copies::add_signature(engine, signature),
     }
@@ -291,7 +291,7 @@ fn parts(shared: &Shared) -> Option<Parts> {
         first_stack: stack + FIRST_STACK_BYTES as u64,
         first_vectors: stack,
         first_lock: FIRST_LOCK.as_ptr() as u64,
-        run_shift: (shared.word(word::RUN_SHIFT).load(Ordering::Relaxed) & 63) as u8,
+        run_shift: (shared.control().run_shift.load(Ordering::Relaxed) & 63) as u8,
     };
     let (unmask, delivers) = Host::unmask(slots);
     let unmask_bytes = unmask.len() as u64;
@@ -309,7 +309,7 @@ fn parts(shared: &Shared) -> Option<Parts> {
     let release_first = cache.put(&Host::release_first(&places))?;
     // Before all blocks: a signal that comes there waits until the engine has begun.
     let burst = cache.put(&Host::begin_burst(&places, gate))?;
-    shared.word(word::BURST_CODE).store(burst, Ordering::Relaxed);
+    shared.control().burst_code.store(burst, Ordering::Relaxed);
     let entry_code = Host::entry(&places, gate);
     let entry = cache.put(&entry_code)?;
     let signals = Signals { entry: entry..entry + entry_code.len() as u64, ..signals };

@@ -11,7 +11,7 @@
 use crate::shared::{Shared, remember_first};
 use crate::start::constructor;
 use crate::threads::owned;
-use lineup_recording::native::{state, word};
+use lineup_recording::native::state;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::atomic::Ordering;
 
@@ -30,7 +30,7 @@ pub unsafe extern "C" fn lineup_engine_inject(path: *const c_char) -> u64 {
     let Some(shared) = Shared::open(path).filter(Shared::is_first) else { return 0 };
     let Some(engine) = constructor::prepare(shared) else { return 0 };
     if engine.shared.has_refused() {
-        engine.shared.word(word::STATE).store(state::REFUSED, Ordering::Release);
+        engine.shared.control().state.store(state::REFUSED, Ordering::Release);
         return 0;
     }
     constructor::begin_first(engine).unwrap_or(1)

@@ -11,7 +11,7 @@ use crate::syscalls::guards::{self, After};
 use crate::syscalls::processes::{self, New};
 use crate::system;
 use crate::threads::slots::Slots;
-use lineup_recording::native::{record, word};
+use lineup_recording::native::record;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
@@ -69,9 +69,9 @@ impl Engine {
         if !is_code || !self.is_on() || system::is_sealed() {
             return;
         }
-        self.shared.word(word::MAPPED).fetch_add(1, Ordering::Release);
+        self.shared.control().mapped.fetch_add(1, Ordering::Release);
         let had_traps = traps::are_on();
-        if self.shared.word(word::LOOKS_FOR_MORE).load(Ordering::Relaxed) != 0 {
+        if self.shared.control().looks_for_more.load(Ordering::Relaxed) != 0 {
             let signals = system::block_signals();
             LOOKING.with(|()| new_files::more(self, signals));
             system::restore_signals(signals);

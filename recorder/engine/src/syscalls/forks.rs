@@ -15,7 +15,6 @@ use crate::start::constructor;
 use crate::syscalls::processes;
 use crate::system::{self, File, allocator, holdings};
 use crate::threads::slots::Slots;
-use lineup_recording::native::word;
 use std::sync::atomic::Ordering;
 
 /// The result of a fork, in the parent or in the child.
@@ -86,7 +85,7 @@ impl Engine {
 
     /// Whether forked processes are counted.
     pub(crate) fn follows_forks(&self) -> bool {
-        self.whole.is_some() && self.shared.word(word::FOLLOWS_FORKS).load(Ordering::Relaxed) != 0
+        self.whole.is_some() && self.shared.control().follows_forks.load(Ordering::Relaxed) != 0
     }
 }
 

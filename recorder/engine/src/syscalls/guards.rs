@@ -12,7 +12,7 @@ use crate::machine::{Abi, Entries, Gates, Host, HostRegisters, Led, Registers, S
 use crate::signals::{handlers, masks};
 use crate::syscalls::filters;
 use crate::system::{self, allocator, lock};
-use lineup_recording::native::{timed, whole, word};
+use lineup_recording::native::{timed, whole};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 const NUMBERS: [i64; 4] = [libc::SYS_prctl, libc::SYS_seccomp, libc::SYS_rseq, Host::SET_BASE.0];
@@ -160,7 +160,7 @@ pub(crate) fn before(engine: &Engine, registers: &HostRegisters, own: u32) -> Af
         );
         return After::Natively;
     }
-    let is_whole = engine.shared.word(word::MODE).load(Ordering::Relaxed) == whole::MODE;
+    let is_whole = engine.shared.control().mode.load(Ordering::Relaxed) == whole::MODE;
     if forbids_counter(number, [first, second]) && !is_whole {
         stop(
             engine,
@@ -222,7 +222,7 @@ fn forbidden(number: i64, arguments: [u64; 3]) -> Option<&'static str> {
 /// Makes the engine run without system calls of its own, since one would end the program. Functions that need none keep
 /// working.
 fn limit(engine: &Engine, call: &str, own: u32) -> After {
-    let is_timed = engine.shared.word(word::MODE).load(Ordering::Relaxed) == timed::MODE;
+    let is_timed = engine.shared.control().mode.load(Ordering::Relaxed) == timed::MODE;
     if is_timed {
         engine.shared.note(&format!(
             "the program's seccomp filter forbids {call}, which the engine needs for threads that make their first call \

@@ -7,7 +7,7 @@ use crate::engine::{self, Engine};
 use crate::machine::{Abi, Host, HostRegisters, Registers};
 use crate::syscalls::guards;
 use crate::system;
-use lineup_recording::native::{VARIABLE, note, word};
+use lineup_recording::native::{VARIABLE, note};
 use std::ffi::CStr;
 use std::sync::atomic::Ordering;
 
@@ -107,7 +107,7 @@ pub(crate) fn before_call(engine: &Engine, registers: &HostRegisters) -> New {
     if flags & libc::CLONE_VM as u64 != 0 {
         return if flags & libc::CLONE_SETTLS as u64 != 0 { New::Thread } else { New::Sharing };
     }
-    engine.shared.word(word::FORKED).fetch_add(1, Ordering::Relaxed);
+    engine.shared.control().forked.fetch_add(1, Ordering::Relaxed);
     New::Copy
 }
 

@@ -5,7 +5,7 @@ use crate::entries::{code_changes, traps};
 use crate::machine::{Abi, CallSite, Entries, Gates, Host, Led};
 use crate::signals::{handlers, masks};
 use crate::syscalls::{calls, guards, processes};
-use lineup_recording::native::{timed, word};
+use lineup_recording::native::timed;
 use std::sync::atomic::Ordering;
 
 /// Redirects the C library's system calls that the engine must handle: those that set a signal's handler, and those
@@ -20,7 +20,7 @@ pub(crate) fn system_calls(engine: &Engine) {
         (libc::SYS_execveat, processes::before_exec_at as *const () as u64, true),
     ];
     led.extend(Host::FORK.map(|fork| (fork, processes::before_fork as *const () as u64, true)));
-    if engine.shared.word(word::MODE).load(Ordering::Relaxed) != timed::MODE {
+    if engine.shared.control().mode.load(Ordering::Relaxed) != timed::MODE {
         led.push((libc::SYS_rt_sigaction, handlers::from_site as *const () as u64, false));
     }
     code_changes::in_others_code(engine, None, |code, start, leader| {

@@ -5,7 +5,7 @@ use crate::machine::{Abi, EntryData, Host};
 use crate::shared::Shared;
 use crate::threads::slots::Slots;
 use lineup_recording::ThreadBudget;
-use lineup_recording::native::{region, word};
+use lineup_recording::native::region;
 use std::collections::BinaryHeap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -67,7 +67,7 @@ impl Taken {
 impl Engine {
     /// Whether this call is one of those to record of its thread. The thread is known.
     pub(crate) fn is_within_budget(&self, slots: &mut Slots) -> bool {
-        let most = self.shared.word(word::CALLS_PER_THREAD).load(Ordering::Relaxed);
+        let most = self.shared.control().calls_per_thread.load(Ordering::Relaxed);
         if most == 0 {
             return true;
         }
@@ -92,7 +92,7 @@ impl Engine {
 
     /// Counts a call of a region in its thread, where the command wants that.
     pub(crate) fn count_in_thread(&self, slots: &Slots, region: u64) {
-        if self.shared.word(word::CALLS_PER_THREAD).load(Ordering::Relaxed) != 0
+        if self.shared.control().calls_per_thread.load(Ordering::Relaxed) != 0
             && let Some(thread) = self.thread(slots)
         {
             self.shared.count_in_thread(thread.number, region);

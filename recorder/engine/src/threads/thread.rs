@@ -9,7 +9,6 @@ use crate::threads::budget::{Spent, Taken};
 use crate::threads::owned::Owned;
 use crate::threads::slots::Slots;
 use crate::whole_program::allocations::Allocations;
-use lineup_recording::native::word;
 use std::sync::atomic::Ordering;
 
 const STACK_BYTES: usize = 1 << 18;
@@ -51,10 +50,10 @@ impl Engine {
             slots.own_stack = 0;
             return false;
         };
-        let number = self.shared.word(word::NEXT_THREAD).fetch_add(1, Ordering::Relaxed);
+        let number = self.shared.control().next_thread.fetch_add(1, Ordering::Relaxed);
         let notes = self.whole.is_some() && self.shared.has_allocators();
         let allocations = notes.then(|| Box::new(Allocations::new()));
-        let has_budget = self.shared.word(word::CALLS_PER_THREAD).load(Ordering::Relaxed) != 0;
+        let has_budget = self.shared.control().calls_per_thread.load(Ordering::Relaxed) != 0;
         let spent = if has_budget { Spent::new(&self.shared, number) } else { None };
         if let Some(spent) = &spent {
             slots.own.calls.spent = std::ptr::from_ref(&**spent) as u64;
@@ -82,7 +81,7 @@ impl Engine {
     pub(crate) fn begin_thread_again(&self, slots: &mut Slots) -> Option<()> {
         let thread = self.thread(slots)?;
         let (whole, (sieve, held)) = (self.whole.as_ref()?, thread.memory.sieve?);
-        thread.number = self.shared.word(word::NEXT_THREAD).fetch_add(1, Ordering::Relaxed);
+        thread.number = self.shared.control().next_thread.fetch_add(1, Ordering::Relaxed);
         let (number, start) = self.shared.take_chunk(thread.number, u32::MAX)?;
         thread.chunk = Some((number, start as u64));
         slots.log = start as u64;
@@ -106,7 +105,7 @@ impl Engine {
             return Some(retired.memory);
         }
         let Some(sieve) = self.shared.take_sieve() else {
-            self.shared.word(word::PASSED_OVER).fetch_add(1, Ordering::Relaxed);
+            self.shared.control().passed_over.fetch_add(1, Ordering::Relaxed);
             return None;
         };
         fresh(Some((sieve, whole.sieves.hold()?)))

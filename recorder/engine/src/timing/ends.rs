@@ -7,20 +7,20 @@ use crate::machine::{Entries, Host, TimedFunction, Timing};
 use crate::system::address_tables::Map;
 use crate::system::{File, mappings};
 use crate::timing::stamps;
-use lineup_recording::native::{entry, timed, word};
-use std::sync::atomic::Ordering;
+use lineup_recording::native::head::Entry;
+use lineup_recording::native::{entry, timed};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Patches the entries and ends of all functions that the command asked for and that have no answer yet. No thread
 /// executes them yet.
 pub(crate) fn all(engine: &Engine) {
     let shared = &engine.shared;
-    let entries = (shared.word(word::ENTRIES).load(Ordering::Acquire) as usize).min(entry::MOST);
-    let asked = |number: usize| {
-        let read = |field| shared.entry(number, field).load(Ordering::Acquire);
+    let asked = |(number, entry): (usize, &Entry)| {
+        let read = |word: &AtomicU64| word.load(Ordering::Acquire);
         let (pc, region, size, room) =
-            (read(entry::ADDRESS), read(entry::REGION), read(entry::SIZE), read(entry::ROOM));
+            (read(&entry.address), read(&entry.region), read(&entry.size), read(&entry.room));
         let size = if size == 0 { room } else { size };
-        (read(entry::ANSWER) == 0 && pc != 0 && pc != read(entry::CHOOSER)).then_some(TimedFunction {
+        (read(&entry.answer) == 0 && pc != 0 && pc != read(&entry.chooser)).then_some(TimedFunction {
             number,
             pc,
             region,
@@ -38,7 +38,7 @@ pub(crate) fn all(engine: &Engine) {
         maps.iter().any(holds)
     };
     let mut regions: Map<Vec<TimedFunction>> = Map::default();
-    for asked in (0..entries).filter_map(asked).filter(is_code) {
+    for asked in shared.entries().iter().enumerate().filter_map(asked).filter(is_code) {
         regions.entry(asked.region & !timed::PART).or_default().push(asked);
     }
     let Some(memory) = File::open(b"/proc/self/mem\0", libc::O_RDWR) else { return };
@@ -50,7 +50,7 @@ pub(crate) fn all(engine: &Engine) {
             Err(refusal) => refusal.answer(),
         };
         for one in asked {
-            shared.entry(one.number, entry::ANSWER).store(answer, Ordering::Release);
+            shared.entry(one.number).answer.store(answer, Ordering::Release);
         }
     }
     engine.code.with(|code| code.near = near);

@@ -8,7 +8,7 @@ use crate::system;
 use crate::threads::owned::Owned;
 use crate::timing::open_calls::{CallExit, OpenCalls, Slot, Words, slot};
 use crate::timing::trials;
-use lineup_recording::native::{chunk, timed, word};
+use lineup_recording::native::{chunk, timed};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Time over which the counter is compared with the clock.
@@ -135,7 +135,7 @@ fn count_alone(region: u64, word: usize) {
 pub(crate) unsafe extern "C" fn first_call(_registers: *mut HostRegisters) {
     let Some(engine) = engine::get() else { return };
     if system::is_sealed() {
-        engine.shared.word(word::PASSED_OVER).fetch_add(1, Ordering::Relaxed);
+        engine.shared.control().passed_over.fetch_add(1, Ordering::Relaxed);
         // SAFETY: this thread's own.
         unsafe { (*Host::slots()).times = SPARE.load(Ordering::Relaxed) };
         return;
@@ -155,7 +155,7 @@ pub(crate) unsafe extern "C" fn first_call(_registers: *mut HostRegisters) {
             unsafe { libc::pthread_setspecific(engine.thread_key, table.cast()) };
         }
         None => {
-            engine.shared.word(word::PASSED_OVER).fetch_add(1, Ordering::Relaxed);
+            engine.shared.control().passed_over.fetch_add(1, Ordering::Relaxed);
             slots.times = SPARE.load(Ordering::Relaxed);
         }
     }
@@ -200,12 +200,12 @@ pub(crate) fn prepare(engine: &Engine) -> bool {
 /// Compares the counter with the clock, and measures stamped calls of a function that does nothing, whose code is at
 /// `stamped`, against `bare`.
 pub(crate) fn calibrate(engine: &Engine, stamped: u64, bare: u64) {
-    let set = |number: usize, value: u64| engine.shared.word(number).store(value, Ordering::Relaxed);
+    let control = engine.shared.control();
     let (from, begun_ns) = (Host::counter(), system::clock_ns());
     system::sleep_ns(COMPARED_NS);
     let (to, ended_ns) = (Host::counter(), system::clock_ns());
-    set(word::CYCLES, to.wrapping_sub(from));
-    set(word::NANOSECONDS, ended_ns.saturating_sub(begun_ns));
+    control.cycles.store(to.wrapping_sub(from), Ordering::Relaxed);
+    control.nanoseconds.store(ended_ns.saturating_sub(begun_ns), Ordering::Relaxed);
     let calls = |at: u64| {
         // SAFETY: code of ours that returns at once.
         let function: extern "C" fn() = unsafe { std::mem::transmute(at as *const ()) };
@@ -216,6 +216,6 @@ pub(crate) fn calibrate(engine: &Engine, stamped: u64, bare: u64) {
     // The first round pays the costs that occur once.
     calls(stamped);
     let added = calls(stamped).saturating_sub(calls(bare));
-    set(word::CYCLES_ADDED, added * 1000 / TRIAL_CALLS);
-    set(word::BEGUN_AT, Host::counter());
+    control.cycles_added.store(added * 1000 / TRIAL_CALLS, Ordering::Relaxed);
+    control.begun_at.store(Host::counter(), Ordering::Relaxed);
 }

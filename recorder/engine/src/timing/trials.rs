@@ -10,7 +10,6 @@ use crate::machine::{Abi, Host, Timing};
 use crate::system;
 use crate::system::mappings::{self, Mapping};
 use lineup_recording::native::timed::{self, Arm, trial};
-use lineup_recording::native::word;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -37,7 +36,7 @@ pub(crate) struct SamplingData {
     pub(crate) choice: [u64; Arm::ALL.len()],
     pub(crate) swept: u64,
     pub(crate) swept_end: u64,
-    /// See [`word::REST`].
+    /// See [`lineup_recording::native::head::Control::rest`].
     pub(crate) rest: u64,
     /// The most cycles that are counted for a trial: the rest is other programs'.
     pub(crate) dearest: u64,
@@ -55,7 +54,7 @@ const _: () = assert!(trial::TAG == 0 && trial::CYCLES == 1);
 const _: () = assert!(Arm::FlushBoth as u64 == Arm::FlushCode as u64 | Arm::FlushData as u64);
 
 fn arms(engine: &Engine) -> impl Iterator<Item = Arm> {
-    let arms = engine.shared.word(word::ARMS).load(Ordering::Relaxed);
+    let arms = engine.shared.control().arms.load(Ordering::Relaxed);
     Arm::ALL.into_iter().filter(move |arm| arms >> arm.number() & 1 == 1)
 }
 
@@ -64,7 +63,7 @@ pub(crate) fn prepare(engine: &Engine) -> bool {
     if !arms(engine).any(Arm::flushes_data) {
         return true;
     }
-    let bytes = engine.shared.word(word::SWEPT_BYTES).load(Ordering::Relaxed) as usize;
+    let bytes = engine.shared.control().swept_bytes.load(Ordering::Relaxed) as usize;
     let Some(memory) = system::memory(bytes) else { return false };
     for page in (0..bytes).step_by(Host::page_bytes() as usize) {
         // This gives each page memory of its own. SAFETY: our own memory, and within it.
@@ -86,14 +85,14 @@ fn sweep(memory: u64, bytes: usize) -> u64 {
 
 /// Address of the sampling data of one entry, whose function has these parts; `None` without sampling.
 pub(crate) fn lots(engine: &Engine, region: usize, pc: u64, parts: &[Range<u64>]) -> Option<u64> {
-    let word = |number| engine.shared.word(number).load(Ordering::Relaxed);
+    let control = engine.shared.control();
     let mut choice = [0; Arm::ALL.len()];
     let arms = arms(engine).map(Arm::number);
     let choices = choice.iter_mut().zip(arms).map(|(choice, arm)| *choice = arm).count();
     if choices == 0 {
         return None;
     }
-    let every = word(word::DRAWN_EVERY).clamp(1, u64::from(u32::MAX) / 2);
+    let every = control.drawn_every.load(Ordering::Relaxed).clamp(1, u64::from(u32::MAX) / 2);
     let maps = mappings::read();
     let own = maps.iter().find(|mapping| mapping.range.contains(&pc));
     let flushed = engine.shared.flushed(region);
@@ -107,11 +106,11 @@ pub(crate) fn lots(engine: &Engine, region: usize, pc: u64, parts: &[Range<u64>]
         choices: choices as u64,
         choice,
         swept,
-        swept_end: swept + word(word::SWEPT_BYTES),
-        rest: word(word::REST),
+        swept_end: swept + control.swept_bytes.load(Ordering::Relaxed),
+        rest: control.rest.load(Ordering::Relaxed),
         dearest: DEAREST.load(Ordering::Relaxed),
         ranges: Vec::leak(ranges).as_ptr() as u64,
-        trials_word: engine.shared.word(word::TRIALS).as_ptr() as u64,
+        trials_word: control.trials.as_ptr() as u64,
         trials: engine.shared.trials() as u64,
         tag: 1 << trial::IS_WRITTEN_AT | (region as u64) << trial::REGION_AT,
     };
@@ -138,7 +137,9 @@ fn of_lines(lines: &[u64]) -> Vec<Range<u64>> {
 
 /// A thread takes over a table of times: seeds its sampling, if no thread had the table before.
 pub(crate) fn begin(engine: &Engine, number: usize, table: *mut u8) {
-    let word = |number| engine.shared.word(number).load(Ordering::Relaxed);
+    let control = engine.shared.control();
+    let seed = control.seed.load(Ordering::Relaxed);
+    let first = control.drawn_every.load(Ordering::Relaxed).max(1);
     for region in 0..timed::STAMPS {
         // SAFETY: within the thread's own table.
         let words = unsafe { table.cast::<u64>().add(region * timed::WORDS) };
@@ -146,8 +147,8 @@ pub(crate) fn begin(engine: &Engine, number: usize, table: *mut u8) {
         // SAFETY: as above.
         unsafe {
             if *words.add(timed::COUNTDOWN) == 0 {
-                *words.add(timed::LOTS) = word(word::SEED).wrapping_add(begins.wrapping_mul(APART));
-                *words.add(timed::COUNTDOWN) = word(word::DRAWN_EVERY).max(1);
+                *words.add(timed::LOTS) = seed.wrapping_add(begins.wrapping_mul(APART));
+                *words.add(timed::COUNTDOWN) = first;
             }
         }
     }
@@ -157,7 +158,7 @@ pub(crate) fn begin(engine: &Engine, number: usize, table: *mut u8) {
 /// the thread.
 pub(crate) fn note(engine: &Engine, region: u64, words: &mut [u64], cycles: u64) {
     words[timed::TRIAL] = 0;
-    let number = engine.shared.word(word::TRIALS).fetch_add(1, Ordering::Relaxed) as usize;
+    let number = engine.shared.control().trials.fetch_add(1, Ordering::Relaxed) as usize;
     if number >= trial::MOST {
         return;
     }

@@ -6,7 +6,7 @@
 //! to be moved, and a lookup takes the same time for every way. The time is stored before the first row. Before it is a
 //! table of the way that each line was in last, by the line's lowest bits.
 
-use crate::shared::Shared;
+use lineup_recording::native::head::Geometry;
 use lineup_recording::native::sieve;
 use std::sync::atomic::Ordering;
 
@@ -37,10 +37,10 @@ const HEAD: u64 = 2 * NOTED_WAYS + 64;
 
 impl Level {
     /// Reads the geometry that the command gave.
-    pub(crate) fn read(shared: &Shared, line_shift: usize, sets: usize, ways: usize) -> Level {
-        let value = |number| shared.word(number).load(Ordering::Relaxed);
-        let line_shift = (value(line_shift) as u32).clamp(3, 12);
-        Level { line_shift, sets: value(sets).clamp(1, 1 << 30), ways: value(ways).min(1 << 16) }
+    pub(crate) fn read(given: &Geometry) -> Level {
+        let line_shift = (given.line_shift.load(Ordering::Relaxed) as u32).clamp(3, 12);
+        let sets = given.sets.load(Ordering::Relaxed).clamp(1, 1 << 30);
+        Level { line_shift, sets, ways: given.ways.load(Ordering::Relaxed).min(1 << 16) }
     }
 
     /// Bytes of a line.

@@ -14,7 +14,7 @@ use crate::shared::Shared;
 use crate::system;
 use crate::threads::slots::{RECORD_WORDS, Slots, at};
 use crate::whole_program::level::{Level, Levels};
-use lineup_recording::native::{DefinedAccess, Definition, noted, record, sieve, window, word};
+use lineup_recording::native::{DefinedAccess, Definition, noted, record, sieve, window};
 use std::sync::atomic::Ordering;
 
 /// The common data of all threads' sieves.
@@ -42,9 +42,9 @@ pub(crate) struct CachedLines {
 impl Sieves {
     /// Makes the code. `None` without memory.
     pub(crate) fn new(shared: &Shared, cache: &mut Cache, slots: i32) -> Option<Sieves> {
-        let code = Level::read(shared, word::CODE_LINE_SHIFT, word::CODE_SETS, word::CODE_WAYS);
-        let data = Level::read(shared, word::DATA_LINE_SHIFT, word::DATA_SETS, word::DATA_WAYS);
-        let has_windows = shared.word(word::WINDOWS).load(Ordering::Relaxed) != 0;
+        let code = Level::read(&shared.control().code_cache);
+        let data = Level::read(&shared.control().data_cache);
+        let has_windows = shared.control().windows.load(Ordering::Relaxed) != 0;
         let own = |distance: usize| distance as i32 - data.line_shift as i32;
         let of_data = LineUser {
             slots,
@@ -128,8 +128,8 @@ impl Sieves {
         if !self.has_windows || own.left.cast_signed() > 0 {
             return true;
         }
-        let stretch = shared.word(word::STRETCHES).fetch_add(1, Ordering::Relaxed);
-        let halvings = shared.word(word::HALVINGS).load(Ordering::Relaxed);
+        let stretch = shared.control().stretches.fetch_add(1, Ordering::Relaxed);
+        let halvings = shared.control().halvings.load(Ordering::Relaxed);
         let is_window = window::is_chosen(stretch, halvings);
         let shift = u64::from(self.levels.data.line_shift);
         let mut is_logged = true;

@@ -6,6 +6,8 @@ use crate::machine::x86_64::general_registers::LOG;
 use crate::machine::{EntryData, Led, Places};
 use crate::threads::budget::{SPENT_COUNT, SPENT_SHIFT};
 use crate::threads::slots::{at, reason};
+use lineup_recording::native::head::Region;
+use std::mem::offset_of;
 use std::ops::Range;
 
 /// In the order in which they are pushed.
@@ -377,20 +379,21 @@ pub(crate) fn entry(places: &Places, gate: u64) -> Vec<u8> {
     code.move_value(Gpr(2), places.is_on);
     code.put(&[0x80, 0x3a, 0]); // cmp byte ptr [rdx], 0
     let off = code.jump_if(4);
-    code.put(&[0x48, 0x8b, 0x11]); // mov rdx, [rcx]: the region's words
+    code.put(&[0x48, 0x8b, 0x11]); // mov rdx, [rcx]: the region
     compare_slot(&mut code, places.slots, at!(busy));
     let busy = code.jump_if(5);
     // Most calls are only counted: the code writes no word of the thread for them.
     let begins = code.here();
     code.put(&[0xb8, 1, 0, 0, 0]); // mov eax, 1
+    const _: () = assert!(offset_of!(Region, calls) == 0);
     code.put(&[0xf0, 0x48, 0x0f, 0xc1, 0x02]); // lock xadd [rdx], rax
     code.push(RAX);
-    code.put(&[0x48, 0x2b, 0x42, 0x10]); // sub rax, [rdx + 16]: the warm-up
+    code.put(&[0x48, 0x2b, 0x42, offset_of!(Region, warmup) as u8]); // sub rax, [rdx + …]
     let warms_up = code.jump_if(2);
     code.put(&[0x48, 0xc1, 0xe8, places.run_shift]); // shr rax, run_shift
     code.put(&[0x48, 0xff, 0xc0]); // inc rax
     code.put(&[0x48, 0x0f, 0xaf, 0x41, 0x08]); // imul rax, [rcx + 8]
-    code.put(&[0x48, 0x3b, 0x42, 0x08]); // cmp rax, [rdx + 8]: the bound
+    code.put(&[0x48, 0x3b, 0x42, offset_of!(Region, bound) as u8]); // cmp rax, [rdx + …]
     let passed_over = code.jump_if(3);
     let spent = unless_spent(&mut code, places.slots);
     // A handler that runs from here on finds the thread busy.
@@ -469,7 +472,7 @@ fn unless_spent(code: &mut Code, slots: i32) -> usize {
     code.load_slot(RAX, slots + at!(own.calls.spent));
     code.put(&[0x48, 0x85, 0xc0]); // test rax, rax
     let has_none = code.jump_if(4);
-    code.put(&[0x48, 0x8b, 0x51, std::mem::offset_of!(EntryData, region_number) as u8]); // mov rdx, [rcx + …]
+    code.put(&[0x48, 0x8b, 0x51, offset_of!(EntryData, region_number) as u8]); // mov rdx, [rcx + …]
     code.put(&[0x48, 0xc1, 0xe2, SPENT_SHIFT]); // shl rdx, SPENT_SHIFT
     code.put(&[0x48, 0x01, 0xd0]); // add rax, rdx
     code.push(RAX);

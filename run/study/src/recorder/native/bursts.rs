@@ -17,7 +17,7 @@ use crate::recorder::runs::Recorded;
 use lineup_model::access::{ProcessId, StackRange, ThreadId};
 use lineup_model::process::Origin;
 use lineup_recording::journal::Journal;
-use lineup_recording::native::{Definition, Form, chunk, each_piece, record, state, word};
+use lineup_recording::native::{Definition, Form, chunk, each_piece, record, state};
 use lineup_recording::plan::Plan;
 use lineup_recording::{Misses, ProfileRun, ProgramExit, Summary, Window, WindowStep};
 use lineup_stats::random::Seed;
@@ -25,6 +25,7 @@ use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
+use std::sync::atomic::Ordering::{Acquire, Release};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -52,9 +53,9 @@ pub(super) fn record(task: &Task<'_>, process: u32, interrupts: &Interrupts) -> 
         return refuse("a whole program is counted from its beginning on");
     };
     let memory = Arc::new(Memory::new()?);
-    memory.set(word::BURST_CHUNKS, BURST_CHUNKS);
-    memory.set(word::BURST_MOST_NS, MOST_BURST.as_nanos() as u64);
-    memory.set(word::IS_ATTACHED, 1);
+    memory.control().burst_chunks.store(BURST_CHUNKS, Release);
+    memory.control().burst_most_ns.store(MOST_BURST.as_nanos() as u64, Release);
+    memory.control().is_attached.store(1, Release);
     let mut reader = BurstReader::new(&memory, task.plan, task.output);
     reader.know(process)?;
     let is_over = AtomicBool::new(false);
@@ -62,7 +63,7 @@ pub(super) fn record(task: &Task<'_>, process: u32, interrupts: &Interrupts) -> 
     let (watched, followed) = std::thread::scope(|scope| {
         let following = scope.spawn(|| {
             let followed = reader.follow(&is_over);
-            memory.set(word::IS_GONE, 1);
+            memory.control().is_gone.store(1, Release);
             followed
         });
         let watched = task.take_bursts(process, &memory, overhead, interrupts);
@@ -205,12 +206,12 @@ fn cost_of(
     process_time: Duration,
 ) -> BurstCost {
     BurstCost {
-        begun: memory.word(word::BURSTS),
-        ended: memory.word(word::BURSTS_ENDED),
-        lost: memory.word(word::BURSTS_LOST),
-        cut: memory.word(word::BURSTS_CUT),
-        in_bursts: Duration::from_nanos(memory.word(word::BURST_NS)),
-        longest_burst: Duration::from_nanos(memory.word(word::LONGEST_BURST_NS)),
+        begun: memory.control().bursts.load(Acquire),
+        ended: memory.control().bursts_ended.load(Acquire),
+        lost: memory.control().bursts_lost.load(Acquire),
+        cut: memory.control().bursts_cut.load(Acquire),
+        in_bursts: Duration::from_nanos(memory.control().burst_ns.load(Acquire)),
+        longest_burst: Duration::from_nanos(memory.control().longest_burst_ns.load(Acquire)),
         stopped: starter.stood,
         longest_stop: starter.longest,
         process_time,
@@ -231,7 +232,7 @@ fn not_begun(attempts: &BTreeMap<Attempt, u64>, memory: &Memory) -> Vec<(String,
         Attempt::Gone => Some("the thread ended, or did not stop"),
     };
     let given = attempts.iter().filter_map(|(attempt, times)| Some((in_words(*attempt)?.to_owned(), *times)));
-    let refused = memory.word(word::BURSTS_REFUSED);
+    let refused = memory.control().bursts_refused.load(Acquire);
     let full = (refused > 0).then(|| ("the log was full".to_owned(), refused));
     given.chain(full).collect()
 }
@@ -304,7 +305,7 @@ impl<'a> BurstReader<'a> {
 
     /// Looks at a process before the engine is in it.
     fn know(&mut self, process: u32) -> Result<()> {
-        self.memory.set(word::PROCESS, u64::from(process));
+        self.memory.control().process.store(u64::from(process), Release);
         self.process.note_process()?;
         self.process.look_at_images()?;
         Ok(())
@@ -312,14 +313,17 @@ impl<'a> BurstReader<'a> {
 
     fn follow(&mut self, is_over: &AtomicBool) -> Result<()> {
         let memory = self.memory.clone();
-        heartbeat::beat_during(|number| memory.set(word::HEARTBEAT, number), || self.read_all(is_over))
+        heartbeat::beat_during(
+            |number| memory.control().heartbeat.store(number, Release),
+            || self.read_all(is_over),
+        )
     }
 
     fn read_all(&mut self, is_over: &AtomicBool) -> Result<()> {
         loop {
             let was_over = is_over.load(Ordering::Acquire);
-            if matches!(self.memory.word(word::STATE), state::ASKS | state::ASKS_AGAIN) {
-                self.memory.set(word::STATE, state::ANSWERED);
+            if matches!(self.memory.control().state.load(Acquire), state::ASKS | state::ASKS_AGAIN) {
+                self.memory.control().state.store(state::ANSWERED, Release);
             }
             self.process.look_if_mapped()?;
             let chunks = self.memory.chunks(was_over);
@@ -482,7 +486,7 @@ impl<'a> BurstReader<'a> {
             total_instructions: Some(self.instructions),
             elapsed_ns: u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX),
             threads,
-            forks: self.memory.word(word::FORKED),
+            forks: self.memory.control().forked.load(Acquire),
             unfollowed: self.process.unfollowed(),
             notes: all_notes,
             ..Summary::default()

@@ -12,10 +12,11 @@ use crate::recorder::native::timed_region::{TimedRegion, sums};
 use crate::recorder::regions;
 use crate::recorder::request::{Interventions, RecordRequest};
 use crate::recorder::subject::Subject;
-use lineup_recording::native::{Refusal, timed, word};
+use lineup_recording::native::{Refusal, timed};
 use lineup_recording::plan::Plan;
 use std::ffi::OsString;
 use std::path::Path;
+use std::sync::atomic::Ordering::{Acquire, Release};
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -64,12 +65,12 @@ fn conduct(request: &RecordRequest, subject: &Subject, interrupts: &Interrupts) 
     let (header, mut notes) = first_plan::header(request, subject)?;
     let plan = first_plan::plan(header, subject)?;
     let memory = Arc::new(Memory::new()?);
-    memory.set(word::MODE, timed::MODE);
+    memory.control().mode.store(timed::MODE, Release);
     if let Some(interventions) = &request.interventions {
         intervene(&memory, interventions);
     }
     let is_elsewhere = plan.header.regions.iter().any(|(_, region)| region.entries.is_empty());
-    memory.set(word::LOOKS_FOR_MORE, u64::from(is_elsewhere));
+    memory.control().looks_for_more.store(u64::from(is_elsewhere), Release);
     let task = Task { request, subject, engine: &engine, plan: &plan, output: Path::new("") };
     let mut followers = Followers::new(&memory, &plan, task.output);
     let flushed = request.interventions.iter().flat_map(|interventions| interventions.flushed.iter());
@@ -90,7 +91,7 @@ fn conduct(request: &RecordRequest, subject: &Subject, interrupts: &Interrupts) 
     interrupts.check()?;
     let finished = finished?;
     followed?;
-    if memory.word(word::STATE) == 0 {
+    if memory.control().state.load(Acquire) == 0 {
         return refuse(format!("{} did not load what times its calls", subject.program().display()));
     }
     let found = followers.found();
@@ -125,10 +126,10 @@ fn conduct(request: &RecordRequest, subject: &Subject, interrupts: &Interrupts) 
         regions,
         trials,
         stamps: sums(&memory, timed::STAMPS),
-        added_cycles: memory.word(word::CYCLES_ADDED) as f64 / 1000.0,
-        cycles_per_second: memory.word(word::CYCLES) as f64 * 1e9
-            / memory.word(word::NANOSECONDS).max(1) as f64,
-        begun_at: memory.word(word::BEGUN_AT),
+        added_cycles: memory.control().cycles_added.load(Acquire) as f64 / 1000.0,
+        cycles_per_second: memory.control().cycles.load(Acquire) as f64 * 1e9
+            / memory.control().nanoseconds.load(Acquire).max(1) as f64,
+        begun_at: memory.control().begun_at.load(Acquire),
         processes: followers.processes(),
         elapsed,
         finished,
@@ -160,9 +161,9 @@ fn with_next_step(refused: String, plan: &Plan, command: &[OsString]) -> String 
 /// Sends the engine the interventions before calls.
 fn intervene(memory: &Memory, interventions: &Interventions) {
     let arms = interventions.arms.iter().fold(0, |arms, arm| arms | 1 << arm.number());
-    memory.set(word::ARMS, arms);
-    memory.set(word::DRAWN_EVERY, interventions.every);
-    memory.set(word::SEED, interventions.seed);
-    memory.set(word::SWEPT_BYTES, interventions.swept_bytes);
-    memory.set(word::REST, interventions.rest);
+    memory.control().arms.store(arms, Release);
+    memory.control().drawn_every.store(interventions.every, Release);
+    memory.control().seed.store(interventions.seed, Release);
+    memory.control().swept_bytes.store(interventions.swept_bytes, Release);
+    memory.control().rest.store(interventions.rest, Release);
 }

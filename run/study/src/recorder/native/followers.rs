@@ -14,11 +14,12 @@ use lineup_model::access::ProcessId;
 use lineup_model::executable::{FIRST_LINE_BYTES, Interpreter, names_loader};
 use lineup_model::process::Origin;
 use lineup_recording::Unfollowed;
-use lineup_recording::native::{note, region, word};
+use lineup_recording::native::note;
 use lineup_recording::plan::Plan;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering::{Acquire, Release};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -67,20 +68,21 @@ impl Lives {
 
     /// Calls of a region that were made until now.
     pub(super) fn seen(&self, number: usize) -> u64 {
-        let lives = self.memories.iter().map(|memory| memory.region(number, region::CALLS));
+        let lives = self.memories.iter().map(|memory| memory.region(number).calls.load(Acquire));
         lives.sum::<u64>() + self.seen.get(number).copied().unwrap_or_default()
     }
 
     /// As [`Lives::seen`], with the calls that were not watched.
     pub(super) fn made(&self, number: usize) -> u64 {
-        let lives = self.memories.iter().map(|memory| memory.region(number, region::UNWATCHED));
+        let lives = self.memories.iter().map(|memory| memory.region(number).unwatched.load(Acquire));
         let unwatched = lives.sum::<u64>() + self.unwatched.get(number).copied().unwrap_or_default();
         self.seen(number) + unwatched
     }
 
     /// Threads that were in calls until now.
     pub(super) fn threads(&self) -> u64 {
-        self.memories.iter().map(|memory| memory.word(word::NEXT_THREAD)).sum::<u64>() + self.threads
+        self.memories.iter().map(|memory| memory.control().next_thread.load(Acquire)).sum::<u64>()
+            + self.threads
     }
 
     /// The reason why a region cannot be recorded in a process; `None` when all can.
@@ -91,10 +93,10 @@ impl Lives {
     fn forget(&mut self, memory: &Arc<Memory>) {
         let regions = self.seen.len();
         for number in 0..regions {
-            self.seen[number] += memory.region(number, region::CALLS);
-            self.unwatched[number] += memory.region(number, region::UNWATCHED);
+            self.seen[number] += memory.region(number).calls.load(Acquire);
+            self.unwatched[number] += memory.region(number).unwatched.load(Acquire);
         }
-        self.threads += memory.word(word::NEXT_THREAD);
+        self.threads += memory.control().next_thread.load(Acquire);
         if let Some(all) = &mut self.times {
             for (number, all) in all.iter_mut().enumerate() {
                 *all = std::mem::take(all).and(timed_region::sums(memory, number));
@@ -189,7 +191,7 @@ impl<'a> Followers<'a> {
         let lives = self.lives.clone();
         let beat = |number| {
             let lives = lives.lock().unwrap_or_else(PoisonError::into_inner);
-            lives.memories.iter().for_each(|memory| memory.set(word::HEARTBEAT, number));
+            lives.memories.iter().for_each(|memory| memory.control().heartbeat.store(number, Release));
         };
         heartbeat::beat_during(beat, || self.read(is_over))
     }
@@ -219,7 +221,7 @@ impl<'a> Followers<'a> {
     /// Gives memory to processes that ask for it.
     fn welcome(&mut self) -> Result<()> {
         let first = self.all[0].memory.clone();
-        while self.asked < first.word(word::CHILDREN) {
+        while self.asked < first.control().children.load(Acquire) {
             let Some((system_id, _)) = first.asking(self.asked) else { return Ok(()) };
             // The same process, which has become another program.
             self.part_from(|follower| follower.process.system_id() == system_id)?;
@@ -227,10 +229,10 @@ impl<'a> Followers<'a> {
             self.ran.extend(fs::read_link(format!("/proc/{system_id}/exe")));
             let process = ProcessId(u32::try_from(self.asked + 1).unwrap_or(u32::MAX));
             let memory = Arc::new(Memory::like(&first)?);
-            memory.set(word::PROCESS, system_id);
+            memory.control().process.store(system_id, Release);
             let origin = (process, Origin::Executed(parent));
             let mut follower = Follower::new(memory.clone(), self.plan, self.output.clone(), origin);
-            follower.process.began_at = first.word(word::CLOCK);
+            follower.process.began_at = first.control().clock.load(Acquire);
             follower.keep_pace(self.calls_per_second);
             follower.is_timed = self.is_timed;
             follower.flushed = self.flushed.clone();

@@ -6,9 +6,9 @@ use lineup_debuginfo::{CallerFrame, frame_rows};
 use lineup_follow::images::Images;
 use lineup_model::image::LoadedImage;
 use lineup_recording::native::heap::{self, Allocator, FrameBase, FrameRule};
-use lineup_recording::native::word;
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::atomic::Ordering::Release;
 
 /// The tables' content so far.
 #[derive(Default)]
@@ -34,8 +34,8 @@ impl WrittenTables {
                 }
             }
         }
-        memory.set(word::UNWOUND, self.files.len() as u64);
-        memory.set(word::ALLOCATORS, self.allocators.len() as u64);
+        memory.control().unwound.store(self.files.len() as u64, Release);
+        memory.control().allocators.store(self.allocators.len() as u64, Release);
     }
 
     /// Sends a file's rules. A file whose rules cannot be read, or have no room, gets none.

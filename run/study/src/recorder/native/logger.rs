@@ -14,11 +14,12 @@ use lineup_model::access::ProcessId;
 use lineup_model::process::Origin;
 use lineup_recording::log::{LogPart, MOST_PART_WORDS, Packer, plain};
 use lineup_recording::native::superblock::Superblock;
-use lineup_recording::native::{chunk, state, word};
+use lineup_recording::native::{chunk, state};
 use lineup_recording::plan::Plan;
 use lineup_recording::{Encoder, Summary};
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::atomic::Ordering::{Acquire, Release};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -80,8 +81,10 @@ impl<'a> Logger<'a> {
     /// Takes the log until the program has ended, and to its end.
     pub(super) fn follow(&mut self, is_over: &AtomicBool) -> Result<()> {
         let memory = self.memory.clone();
-        let taken =
-            heartbeat::beat_during(|number| memory.set(word::HEARTBEAT, number), || self.take_all(is_over));
+        let taken = heartbeat::beat_during(
+            |number| memory.control().heartbeat.store(number, Release),
+            || self.take_all(is_over),
+        );
         self.is_whole = taken.is_ok();
         taken
     }
@@ -158,10 +161,10 @@ impl<'a> Logger<'a> {
 
     /// Answers when the engine asks.
     fn answer(&mut self) -> Result<()> {
-        if matches!(self.memory.word(word::STATE), state::ASKS | state::ASKS_AGAIN) {
+        if matches!(self.memory.control().state.load(Acquire), state::ASKS | state::ASKS_AGAIN) {
             self.process.note_process()?;
             self.process.look_at_images()?;
-            self.memory.set(word::STATE, state::ANSWERED);
+            self.memory.control().state.store(state::ANSWERED, Release);
         }
         Ok(())
     }
@@ -184,7 +187,7 @@ impl<'a> Logger<'a> {
         let mut encoder = self.process.encoder();
         let mut notes =
             vec!["what the dynamic loader did before the engine was there is not in the log".to_owned()];
-        let passed_over = self.memory.word(word::PASSED_OVER);
+        let passed_over = self.memory.control().passed_over.load(Acquire);
         if passed_over > 0 {
             notes.push(format!("{passed_over} threads were not logged, since there were too many at a time"));
         }
@@ -195,8 +198,8 @@ impl<'a> Logger<'a> {
         encoder.summary(&Summary {
             process: self.process.id,
             elapsed_ns: u64::try_from(self.begun.elapsed().as_nanos()).unwrap_or(u64::MAX),
-            threads: self.memory.word(word::NEXT_THREAD),
-            forks: self.memory.word(word::FORKED),
+            threads: self.memory.control().next_thread.load(Acquire),
+            forks: self.memory.control().forked.load(Acquire),
             unfollowed: self.process.unfollowed(),
             notes,
             ..Summary::default()

@@ -6,7 +6,7 @@
 //! high for a moment: then the allowance runs out, and recording pauses until it grows again.
 
 use crate::recorder::native::shared_memory::Memory;
-use lineup_recording::native::{region, word};
+use std::sync::atomic::Ordering::{Acquire, Release};
 use std::time::{Duration, Instant};
 
 /// The interval at which bounds are set.
@@ -26,7 +26,7 @@ pub(super) struct Pace {
 impl Pace {
     /// Begins. The first calls may be recorded at once.
     pub(super) fn new(per_second: u64, regions: usize, memory: &Memory) -> Pace {
-        memory.set(word::IS_PACED, 1);
+        memory.control().is_paced.store(1, Release);
         let mut pace = Pace { per_second, stepped: Instant::now(), regions: Vec::new() };
         pace.regions.resize_with(regions, OfRegion::default);
         pace.step(memory, Duration::ZERO);
@@ -44,10 +44,11 @@ impl Pace {
 
     fn step(&mut self, memory: &Memory, elapsed: Duration) {
         for (number, own) in self.regions.iter_mut().enumerate() {
-            let (calls, taken) = (memory.region(number, region::CALLS), memory.region(number, region::TAKEN));
+            let (calls, taken) =
+                (memory.region(number).calls.load(Acquire), memory.region(number).taken.load(Acquire));
             let (bound, allowed) = own.step(self.per_second, elapsed, calls, taken);
-            memory.set_region(number, region::ALLOWED, allowed);
-            memory.set_region(number, region::BOUND, bound);
+            memory.region(number).allowed.store(allowed, Release);
+            memory.region(number).bound.store(bound, Release);
         }
     }
 }

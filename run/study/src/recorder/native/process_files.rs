@@ -12,13 +12,14 @@ use lineup_model::access::{MemoryEvent, MemoryEventKind, ProcessId, ThreadId};
 use lineup_model::image::LoadedImage;
 use lineup_model::process::{AddressSpace, Origin, Process};
 use lineup_recording::native::mappings::{Whose, data_mappings};
-use lineup_recording::native::{note, word};
+use lineup_recording::native::note;
 use lineup_recording::plan::Plan;
 use lineup_recording::{Encoder, Unfollowed};
 use std::collections::{BTreeSet, HashSet};
 use std::fs;
 use std::ops::Range;
 use std::path::Path;
+use std::sync::atomic::Ordering::Acquire;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -84,7 +85,7 @@ impl<'a> ProcessFiles<'a> {
 
     /// The process, as the system numbers it; 0 before it is known.
     pub(super) fn system_id(&self) -> u64 {
-        self.memory.word(word::PROCESS)
+        self.memory.control().process.load(Acquire)
     }
 
     /// Its addresses meet no other process's.
@@ -102,7 +103,7 @@ impl<'a> ProcessFiles<'a> {
         if std::mem::replace(&mut self.is_written, true) {
             return Ok(());
         }
-        let system_id = self.memory.word(word::PROCESS);
+        let system_id = self.memory.control().process.load(Acquire);
         let program = fs::read_link(format!("/proc/{system_id}/exe")).unwrap_or_default();
         let mut encoder = self.encoder();
         encoder.process(&Process {
@@ -117,7 +118,7 @@ impl<'a> ProcessFiles<'a> {
 
     /// Takes in files that were mapped since the last look.
     pub(super) fn look_at_images(&mut self) -> Result<Vec<GuestFile>> {
-        self.looked_at = self.memory.word(word::MAPPED);
+        self.looked_at = self.memory.control().mapped.load(Acquire);
         // The engine's own code is not recorded.
         let mut files = maps::native_files(&self.maps());
         files.retain(|file| {
@@ -148,7 +149,7 @@ impl<'a> ProcessFiles<'a> {
 
     /// As [`ProcessFiles::look_at_images`], when files were mapped since.
     pub(super) fn look_if_mapped(&mut self) -> Result<()> {
-        if self.is_written && self.memory.word(word::MAPPED) != self.looked_at {
+        if self.is_written && self.memory.control().mapped.load(Acquire) != self.looked_at {
             self.look_at_images()?;
         }
         Ok(())
@@ -156,7 +157,7 @@ impl<'a> ProcessFiles<'a> {
 
     /// As [`ProcessFiles::look_at_images`], when code at this address may be of a new file.
     pub(super) fn look_for(&mut self, pc: u64) -> Result<()> {
-        let is_new = self.memory.word(word::MAPPED) != self.looked_at;
+        let is_new = self.memory.control().mapped.load(Acquire) != self.looked_at;
         let is_known =
             || self.images.image_at(pc).is_some() || self.nowhere.iter().any(|all| all.contains(&pc));
         if is_new || !is_known() {
@@ -174,7 +175,8 @@ impl<'a> ProcessFiles<'a> {
         if self.has_ended {
             return String::new();
         }
-        fs::read_to_string(format!("/proc/{}/maps", self.memory.word(word::PROCESS))).unwrap_or_default()
+        fs::read_to_string(format!("/proc/{}/maps", self.memory.control().process.load(Acquire)))
+            .unwrap_or_default()
     }
 
     /// The memory around a thread's stack pointer. The system lists all mappings at once, so the list is read again

@@ -16,11 +16,12 @@ use crate::recorder::runs::{Recorded, exit_of};
 use lineup_cache::SpecError;
 use lineup_model::region::RegionId;
 use lineup_recording::journal::Journal;
-use lineup_recording::native::{note, region, word};
+use lineup_recording::native::{note, region};
 use lineup_recording::{CALLS_IN_RUN_SHIFT, Header, Mode, ProgramExit, Selection, spread_position};
 use rustix::process::Signal;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::{Acquire, Release};
 use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
@@ -50,19 +51,19 @@ pub(in crate::recorder) fn record(task: &Task<'_>, interrupts: &Interrupts) -> R
         Selection::Spread | Selection::Runs => spread_position(0),
     };
     let shift = if plan.header.selection == Selection::Runs { CALLS_IN_RUN_SHIFT } else { 0 };
-    memory.set(word::MULTIPLIER, multiplier);
-    memory.set(word::RUN_SHIFT, shift.into());
+    memory.control().multiplier.store(multiplier, Release);
+    memory.control().run_shift.store(shift.into(), Release);
     if plan.header.selection == Selection::Threads {
-        memory.set(word::CALLS_PER_THREAD, plan.header.max_calls.unwrap_or_default());
+        memory.control().calls_per_thread.store(plan.header.max_calls.unwrap_or_default(), Release);
     }
     // The recorder that waits for more calls counts them.
     let is_enough = plan.header.selection == Selection::First
         && plan.header.max_calls.is_some()
         && request.stop_after.is_none();
-    memory.set(word::LEAVES_AFTER_LAST, u64::from(is_enough));
+    memory.control().leaves_after_last.store(u64::from(is_enough), Release);
     // A function that the program does not have may be one of a library, which may be loaded later.
     let is_elsewhere = plan.header.regions.iter().any(|(_, region)| region.entries.is_empty());
-    memory.set(word::LOOKS_FOR_MORE, u64::from(is_elsewhere));
+    memory.control().looks_for_more.store(u64::from(is_elsewhere), Release);
     let mut followers = Followers::new(&memory, plan, task.output);
     followers.first().needs_all = request.engine == Engine::Fitting;
     followers.keep_pace(request.calls_per_second);
@@ -127,11 +128,11 @@ fn record_whole(task: &Task<'_>, interrupts: &Interrupts) -> Result<NativeRecord
         false => Memory::of_whole_program(&specs, task.plan.window_bytes > 0)?,
     });
     // Files that are mapped later may have allocators, and callers of them.
-    memory.set(word::LOOKS_FOR_MORE, u64::from(task.plan.window_bytes > 0));
+    memory.control().looks_for_more.store(u64::from(task.plan.window_bytes > 0), Release);
     let mut reader = match task.request.logs_all {
         true => WholeReader::Logger(Box::new(Logger::new(&memory, task.plan, task.output))),
         false => {
-            memory.set(word::FOLLOWS_FORKS, task.request.children.into());
+            memory.control().follows_forks.store(task.request.children.into(), Release);
             let mut counters = Counters::new(&memory, task.plan, task.output)?;
             counters.first().is_static = is_static(task.subject);
             if task.plan.window_bytes > 0 {
@@ -166,7 +167,8 @@ fn record_whole(task: &Task<'_>, interrupts: &Interrupts) -> Result<NativeRecord
     for (file, debug) in ahead.map(DebugInfoLoader::finish).unwrap_or_default() {
         task.subject.others().add(&file, debug);
     }
-    let journal = Journal { threads: memory.word(word::NEXT_THREAD), processes, ..Journal::default() };
+    let journal =
+        Journal { threads: memory.control().next_thread.load(Acquire), processes, ..Journal::default() };
     Ok(NativeRecording {
         recorded: Recorded { exit, elapsed: begun.elapsed(), journal, failure, finished },
         lacks: None,
@@ -217,7 +219,7 @@ impl WholeReader<'_> {
 impl Task<'_> {
     /// The engine has started in the program, which has ended.
     fn check_loaded(&self, memory: &Memory, has_ended: bool) -> Result<()> {
-        if memory.word(word::STATE) != 0 || !has_ended {
+        if memory.control().state.load(Acquire) != 0 || !has_ended {
             return Ok(());
         }
         refuse(format!(
@@ -231,8 +233,8 @@ impl Task<'_> {
     /// the functions.
     fn lacks(&self, memory: &Memory) -> Option<String> {
         let regions = || self.plan.header.regions.iter();
-        let is_in_forks = memory.word(word::FORKED) > 0;
-        let unwatched = |id: RegionId| memory.region(usize::from(id.0), region::UNWATCHED);
+        let is_in_forks = memory.control().forked.load(Acquire) > 0;
+        let unwatched = |id: RegionId| memory.region(usize::from(id.0)).unwatched.load(Acquire);
         if let Some((id, region)) = regions().find(|(id, _)| is_in_forks && unwatched(*id) > 0) {
             let name = &region.name;
             return Some(format!(

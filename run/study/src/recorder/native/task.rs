@@ -14,10 +14,11 @@ use crate::recorder::runs::Recorded;
 use crate::recorder::subject::Subject;
 use lineup_prove::output::Output;
 use lineup_prove::run::{Ending, Usage};
-use lineup_recording::native::{ANY_PROGRAM_BUT, VARIABLE, state, word};
+use lineup_recording::native::{ANY_PROGRAM_BUT, VARIABLE, state};
 use lineup_recording::plan::Plan;
 use rustix::process::Pid;
 use std::path::Path;
+use std::sync::atomic::Ordering::{Acquire, Release};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{PoisonError, mpsc};
 use std::thread::{Scope, ScopedJoinHandle};
@@ -84,14 +85,14 @@ impl Task<'_> {
             let following = scope.spawn(|| {
                 let followed = follow(&is_over);
                 // A thread that would write more continues without.
-                memory.set(word::IS_GONE, 1);
+                memory.control().is_gone.store(1, Release);
                 followed
             });
             let bringing =
                 is_static(self.subject).then(|| bring(scope, (self.engine, memory), waiting.pid()));
             let finished = match self.request.stop_after {
                 Some(calls) => waiting.run_until(&|| is_refused() || self.is_enough(calls, made)),
-                None => waiting.run_if(&|| match memory.word(word::STATE) {
+                None => waiting.run_if(&|| match memory.control().state.load(Acquire) {
                     state::RUNS | state::REFUSED | state::GAVE_UP => Some(!is_refused()),
                     // Another program may start the one with the engine at any time.
                     _ => self.subject.is_started_by_another().then_some(true),
@@ -119,10 +120,10 @@ impl Task<'_> {
         made: &dyn Fn(usize) -> u64,
         interrupts: &Interrupts,
     ) -> Result<(Result<Finished>, Result<()>)> {
-        memory.set(word::IS_ATTACHED, 1);
+        memory.control().is_attached.store(1, Release);
         // A thread of the process waits later: its files are read before.
         if !followers.first().know(process)? {
-            memory.set(word::STATE, state::REFUSED);
+            memory.control().state.store(state::REFUSED, Release);
             return Ok((Ok(left(Instant::now())), Ok(())));
         }
         let is_over = AtomicBool::new(false);
@@ -130,7 +131,7 @@ impl Task<'_> {
         let done = std::thread::scope(|scope| {
             let following = scope.spawn(|| {
                 let followed = followers.follow(&is_over);
-                memory.set(word::IS_GONE, 1);
+                memory.control().is_gone.store(1, Release);
                 followed
             });
             let watched = self.watch(process, memory, made, interrupts, &mut notes);

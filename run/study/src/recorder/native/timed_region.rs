@@ -1,8 +1,10 @@
 //! The times of a region's calls, read from the memory that is shared with the engine.
 
 use crate::recorder::native::shared_memory::Memory;
-use lineup_recording::native::{chunk, timed, word};
+use lineup_recording::native::{chunk, timed};
 use std::ops::Range;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Acquire;
 
 /// The times of one region's calls, in cycles of the processor's counter.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -97,11 +99,12 @@ fn latest(made: u64) -> Range<usize> {
 
 /// The summary's notes, in words.
 pub(super) fn said(memory: &Memory) -> Vec<String> {
-    let count = |number, what: &str| {
-        Some(memory.word(number)).filter(|count| *count > 0).map(|count| format!("{what}: {count}"))
+    let control = memory.control();
+    let count = |word: &AtomicU64, what: &str| {
+        Some(word.load(Acquire)).filter(|count| *count > 0).map(|count| format!("{what}: {count}"))
     };
-    let forked = count(word::FORKED, "processes that were forked off, whose calls are not timed");
+    let forked = count(&control.forked, "processes that were forked off, whose calls are not timed");
     let passed =
-        count(word::PASSED_OVER, "threads whose calls are not timed, since there were too many at a time");
+        count(&control.passed_over, "threads whose calls are not timed, since there were too many at a time");
     forked.into_iter().chain(passed).chain(memory.notes()).collect()
 }

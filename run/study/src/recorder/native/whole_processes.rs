@@ -8,10 +8,11 @@ use crate::recorder::native::heartbeat;
 use crate::recorder::native::shared_memory::Memory;
 use lineup_model::access::ProcessId;
 use lineup_model::process::Origin;
-use lineup_recording::native::{note, word};
+use lineup_recording::native::note;
 use lineup_recording::plan::Plan;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering::{Acquire, Release};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -70,7 +71,7 @@ impl<'a> Counters<'a> {
         let memories = self.memories.clone();
         let beat = |number| {
             let memories = memories.lock().unwrap_or_else(PoisonError::into_inner);
-            memories.iter().for_each(|memory| memory.set(word::HEARTBEAT, number));
+            memories.iter().for_each(|memory| memory.control().heartbeat.store(number, Release));
         };
         heartbeat::beat_during(beat, || self.read(is_over))
     }
@@ -99,7 +100,7 @@ impl<'a> Counters<'a> {
     /// Gives memory to processes that ask for it.
     fn welcome(&mut self) -> Result<()> {
         let first = self.all[0].memory.clone();
-        while self.asked < first.word(word::CHILDREN) {
+        while self.asked < first.control().children.load(Acquire) {
             let Some((system_id, forked_by)) = first.asking(self.asked) else { return Ok(()) };
             let origin = match forked_by {
                 Some(parent) => Origin::Forked(parent),
@@ -116,10 +117,10 @@ impl<'a> Counters<'a> {
             self.part_from(|counter| counter.process.system_id() == system_id)?;
             let number = ProcessId(u32::try_from(self.asked + 1).unwrap_or(u32::MAX));
             let memory = Arc::new(Memory::like(&first)?);
-            memory.set(word::PROCESS, system_id);
-            memory.set(word::NUMBER, number.0.into());
+            memory.control().process.store(system_id, Release);
+            memory.control().number.store(number.0.into(), Release);
             let mut counter = Counter::new(memory.clone(), self.plan, self.output.clone(), (number, origin))?;
-            counter.process.began_at = first.word(word::CLOCK);
+            counter.process.began_at = first.control().clock.load(Acquire);
             self.all.push(counter);
             self.memories.lock().unwrap_or_else(PoisonError::into_inner).push(memory.clone());
             first.give(self.asked, &memory);

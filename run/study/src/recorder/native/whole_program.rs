@@ -9,10 +9,11 @@ use crate::recorder::native::shared_memory::{Chunk, Memory};
 use lineup_model::access::ProcessId;
 use lineup_model::process::Origin;
 use lineup_profile::{Chain, Chains, Handle, Heap, Link, Profile, SecondLevel};
-use lineup_recording::native::{DefinedAccess, Definition, Form, noted, record, state, word};
+use lineup_recording::native::{DefinedAccess, Definition, Form, noted, record, state};
 use lineup_recording::plan::Plan;
 use lineup_recording::{Placement, Summary, Unfollowed};
 use std::collections::HashMap;
+use std::sync::atomic::Ordering::{Acquire, Release};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -125,7 +126,7 @@ impl<'a> Counter<'a> {
                 record::WINDOW => begin_window(thread, words),
                 record::WINDOW_END => {
                     thread.end_window();
-                    self.memory.set(word::HALVINGS, thread.halvings());
+                    self.memory.control().halvings.store(thread.halvings(), Release);
                     Some(record::WINDOW_END_WORDS)
                 }
                 _ => None,
@@ -226,7 +227,7 @@ impl<'a> Counter<'a> {
 
     /// Answers when the engine asks.
     fn answer(&mut self) -> Result<()> {
-        if matches!(self.memory.word(word::STATE), state::ASKS | state::ASKS_AGAIN) {
+        if matches!(self.memory.control().state.load(Acquire), state::ASKS | state::ASKS_AGAIN) {
             self.process.note_process()?;
             self.process.look_at_images()?;
             if let Some(told) = &mut self.told {
@@ -235,7 +236,7 @@ impl<'a> Counter<'a> {
             if let Some(ahead) = &mut self.ahead {
                 ahead.look_at(self.process.images.loaded());
             }
-            self.memory.set(word::STATE, state::ANSWERED);
+            self.memory.control().state.store(state::ANSWERED, Release);
         }
         Ok(())
     }
@@ -285,7 +286,7 @@ impl<'a> Counter<'a> {
         if !matches!(self.origin, Origin::Forked(_)) {
             notes.push(format!("what the {who} did before the engine was there is not counted"));
         }
-        let passed_over = self.memory.word(word::PASSED_OVER);
+        let passed_over = self.memory.control().passed_over.load(Acquire);
         if passed_over > 0 {
             notes
                 .push(format!("{passed_over} threads were not counted, since there were too many at a time"));
@@ -297,7 +298,7 @@ impl<'a> Counter<'a> {
             total_instructions: Some(self.instructions),
             elapsed_ns: u64::try_from(self.begun.elapsed().as_nanos()).unwrap_or(u64::MAX),
             threads: self.threads_begun,
-            forks: self.memory.word(word::FORKED),
+            forks: self.memory.control().forked.load(Acquire),
             unfollowed,
             notes,
             ..Summary::default()

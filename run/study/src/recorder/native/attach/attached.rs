@@ -11,7 +11,6 @@ use crate::recorder::native::tracee::ptrace::Tid;
 use crate::recorder::native::tracee::threads::{Doing, Places, Process, is_in};
 use lineup_follow::images::{GuestImage, open_image};
 use lineup_follow::maps;
-use lineup_recording::native::word;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io::ErrorKind;
@@ -19,6 +18,8 @@ use std::ops::Range;
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{Acquire, Release};
 use std::time::{Duration, Instant};
 
 /// The longest wait for threads to leave the engine's code.
@@ -147,7 +148,7 @@ impl<'a> Attached<'a> {
         let (leave, give_back) = (distance("lineup_engine_leave")?, distance("lineup_engine_give_back")?);
         let give_back_traps = distance("lineup_engine_give_back_traps")?;
         let make_thread = distance("lineup_engine_thread")?;
-        memory.set(word::SIGNATURE, process.own_signature().map_or(0, u64::from));
+        memory.control().signature.store(process.own_signature().map_or(0, u64::from), Release);
         let mut caller = Caller::find(&process, &libraries, None, &|_, _| ())?;
         let path = caller.text(&engine.to_string_lossy())?;
         let handle = caller.call(loader.open, [path, loader.flags])?;
@@ -268,7 +269,7 @@ impl<'a> Attached<'a> {
 
     /// No trap stands in the program's code any more, and none that a thread has met is pending.
     fn give_back_traps(&self, own: &mut Caller) -> Result<()> {
-        if self.memory.word(word::TRAP_SLOT) != 0 {
+        if self.memory.control().trap_slot.load(Acquire) != 0 {
             own.call(self.give_back_traps, [0; 2])?;
         }
         Ok(())
@@ -304,7 +305,8 @@ impl<'a> Attached<'a> {
     /// Leads a thread out of the code cache where it waits in a system call: it continues in the program's own code,
     /// where the kernel makes the call again.
     fn lead_out(&self, tid: Tid, rip: u64) {
-        let cache = self.memory.word(word::CACHE_START)..self.memory.word(word::CACHE_END);
+        let cache =
+            self.memory.control().cache_start.load(Acquire)..self.memory.control().cache_end.load(Acquire);
         if !cache.contains(&rip) {
             return;
         }
@@ -314,13 +316,14 @@ impl<'a> Attached<'a> {
         if !is_waiting {
             return;
         }
-        let slots = registers.base.wrapping_add(self.memory.word(word::SLOTS));
-        let read = |slot: usize| {
+        let control = self.memory.control();
+        let slots = registers.base.wrapping_add(control.slots.load(Acquire));
+        let read = |slot: &AtomicU64| {
             let mut bytes = [0; 8];
-            let at = slots.wrapping_add(self.memory.word(slot));
+            let at = slots.wrapping_add(slot.load(Acquire));
             memory.read_exact_at(&mut bytes, at).ok().map(|()| (at, u64::from_le_bytes(bytes)))
         };
-        if let (Some((_, pc)), Some((busy_at, 1))) = (read(word::PC_SLOT), read(word::BUSY_SLOT)) {
+        if let (Some((_, pc)), Some((busy_at, 1))) = (read(&control.pc_slot), read(&control.busy_slot)) {
             let outside = ptrace::Registers { rip: pc, rcx: pc, ..registers };
             if ptrace::set_registers(tid, &outside).is_ok() {
                 let _ = memory.write_all_at(&0u64.to_le_bytes(), busy_at);
@@ -368,7 +371,7 @@ impl<'a> Attached<'a> {
         }
         let Some(still) = self.process.stop_one(tid) else { return false };
         let is_outside = still.registers().is_some_and(|registers| {
-            let slots = registers.base.wrapping_add(self.memory.word(word::SLOTS));
+            let slots = registers.base.wrapping_add(self.memory.control().slots.load(Acquire));
             !leads_back(registers.rip, registers.rsp, Some(slots))
         });
         is_outside && Traps::of(self.memory).is_none_or(|traps| traps.settle(&still, &memory, ranges))
@@ -391,8 +394,8 @@ impl<'a> Attached<'a> {
     fn used(&self, mapping: Range<u64>) -> Range<u64> {
         /// A reserve for code that is still made while threads come out.
         const MORE_BYTES: u64 = 1 << 20;
-        let used = self.memory.word(word::CACHE_USED);
-        match mapping.contains(&used) && mapping.contains(&self.memory.word(word::CACHE_START)) {
+        let used = self.memory.control().cache_used.load(Acquire);
+        match mapping.contains(&used) && mapping.contains(&self.memory.control().cache_start.load(Acquire)) {
             true => mapping.start..mapping.end.min(used + MORE_BYTES),
             false => mapping,
         }

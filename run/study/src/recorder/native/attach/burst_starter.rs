@@ -6,11 +6,12 @@ use crate::recorder::native::tracee::ptrace;
 use crate::recorder::native::tracee::ptrace::{Registers, Tid};
 use crate::recorder::native::tracee::threads::{Doing, Still, code_of, is_in};
 use lineup_bundle::Library;
-use lineup_recording::native::word;
 use std::fs::File;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Acquire;
 use std::time::Duration;
 
 /// The code segment of 64-bit programs.
@@ -68,7 +69,8 @@ impl<'a> BurstStarter<'a> {
         let maps = self.attached.process.maps();
         let engine = Library::Engine.file_name();
         self.code = code_of(&maps, |name| !name.is_empty() && !name.starts_with('[') && name != engine);
-        let cache = self.attached.memory.word(word::CACHE_START)..self.attached.memory.word(word::CACHE_END);
+        let cache = self.attached.memory.control().cache_start.load(Acquire)
+            ..self.attached.memory.control().cache_end.load(Acquire);
         self.code.retain(|range| !is_in(std::slice::from_ref(&cache), range.start));
         self.engine = code_of(&maps, |name| name == engine);
         self.engine.push(cache);
@@ -125,10 +127,10 @@ impl<'a> BurstStarter<'a> {
 
     /// Leads a thread that stands still into the code cache.
     fn lead_in(&self, tid: Tid, registers: &Registers) -> Attempt {
-        let memory = self.attached.memory;
-        let slots = registers.base.wrapping_add(memory.word(word::SLOTS));
-        let at = |slot: usize| slots.wrapping_add(memory.word(slot));
-        let (pc, busy) = (at(word::PC_SLOT), at(word::BUSY_SLOT));
+        let control = self.attached.memory.control();
+        let slots = registers.base.wrapping_add(control.slots.load(Acquire));
+        let at = |slot: &AtomicU64| slots.wrapping_add(slot.load(Acquire));
+        let (pc, busy) = (at(&control.pc_slot), at(&control.busy_slot));
         let mut is_busy = [0; 8];
         let is_read = self.memory.read_exact_at(&mut is_busy, busy).is_ok();
         if !is_read || is_busy != [0; 8] {
@@ -138,7 +140,7 @@ impl<'a> BurstStarter<'a> {
         if !write(registers.rip, pc) || !write(1, busy) {
             return Attempt::Gone;
         }
-        let inside = Registers { rip: memory.word(word::BURST_CODE), ..*registers };
+        let inside = Registers { rip: control.burst_code.load(Acquire), ..*registers };
         match ptrace::set_registers(tid, &inside) {
             Ok(()) => Attempt::Begun,
             Err(_) => {

@@ -5,11 +5,11 @@ use crate::recorder::native::shared_memory::{Change, Memory};
 use crate::recorder::native::tracee::ptrace;
 use crate::recorder::native::tracee::ptrace::{Registers, Tid};
 use crate::recorder::native::tracee::threads::{Places, Process, Still, is_in};
-use lineup_recording::native::word;
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
+use std::sync::atomic::Ordering::Acquire;
 use std::time::{Duration, Instant};
 
 /// The longest attempt to find all threads elsewhere.
@@ -102,8 +102,8 @@ impl Traps {
 
     /// `None` when there are no traps.
     pub(super) fn of(memory: &Memory) -> Option<Traps> {
-        let slot = memory.word(word::TRAP_SLOT);
-        (slot != 0).then(|| Traps { word: memory.word(word::SLOTS).wrapping_add(slot) })
+        let slot = memory.control().trap_slot.load(Acquire);
+        (slot != 0).then(|| Traps { word: memory.control().slots.load(Acquire).wrapping_add(slot) })
     }
 
     /// Has no thread block the signal.

@@ -3,14 +3,15 @@
 use super::Follower;
 use crate::error::{Error, Result};
 use lineup_follow::images::EntryPlace;
-use lineup_recording::native::{entry, state, word};
+use lineup_recording::native::{entry, state};
 use std::collections::BTreeSet;
+use std::sync::atomic::Ordering::{Acquire, Release};
 
 impl Follower<'_> {
     /// Sends the entries' addresses to the engine.
     pub(super) fn answer(&mut self) -> Result<()> {
         let files = self.process.look_at_images()?;
-        let mut known = self.memory.word(word::ENTRIES) as usize;
+        let mut known = self.memory.control().entries.load(Acquire) as usize;
         let chosen: Vec<EntryPlace> = (0..known).filter_map(|number| self.take_chosen(number)).collect();
         let mut addresses: Vec<u64> = (0..known).map(|number| self.memory.address_of(number)).collect();
         let mut unused = (0..known).filter(|number| addresses[*number] == 0).collect::<Vec<_>>();
@@ -41,10 +42,10 @@ impl Follower<'_> {
                 _ => {}
             }
         }
-        self.memory.set(word::ENTRIES, known as u64);
+        self.memory.control().entries.store(known as u64, Release);
         let lacks_some = self.found.len() < self.pickers.len();
         let is_refused = std::mem::take(&mut self.needs_all) && lacks_some;
-        self.memory.set(word::STATE, if is_refused { state::REFUSED } else { state::ANSWERED });
+        self.memory.control().state.store(if is_refused { state::REFUSED } else { state::ANSWERED }, Release);
         Ok(())
     }
 
@@ -86,7 +87,7 @@ impl Follower<'_> {
 
     /// Looks at a process before the engine is in it. False when it lacks a function.
     pub(in crate::recorder::native) fn know(&mut self, process: u32) -> Result<bool> {
-        self.memory.set(word::PROCESS, u64::from(process));
+        self.memory.control().process.store(u64::from(process), Release);
         self.process.note_process()?;
         let files = self.process.look_at_images()?;
         let regions: BTreeSet<u16> =

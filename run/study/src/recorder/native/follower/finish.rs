@@ -3,8 +3,8 @@
 use super::Follower;
 use crate::error::Result;
 use lineup_model::region::{Region, RegionId};
-use lineup_recording::native::{region, word};
 use lineup_recording::{RegionCounts, Summary, Unfollowed};
+use std::sync::atomic::Ordering::Acquire;
 
 impl Follower<'_> {
     /// Writes the waiting records, and the counts, with the programs that ran unrecorded.
@@ -31,15 +31,15 @@ impl Follower<'_> {
     fn counts_in_all(&mut self) -> Vec<RegionCounts> {
         let mut counts = std::mem::take(&mut self.counts);
         for (number, counts) in counts.iter_mut().enumerate() {
-            counts.seen = self.memory.region(number, region::CALLS);
-            counts.in_handlers = self.memory.region(number, region::IN_HANDLERS);
+            counts.seen = self.memory.region(number).calls.load(Acquire);
+            counts.in_handlers = self.memory.region(number).in_handlers.load(Acquire);
         }
         counts
     }
 
     fn all_notes(&mut self) -> Vec<String> {
         let regions = self.plan.header.regions.iter();
-        let is_out = |id: RegionId| self.memory.region(usize::from(id.0), region::IS_OUT) != 0;
+        let is_out = |id: RegionId| self.memory.region(usize::from(id.0)).is_out.load(Acquire) != 0;
         let ran_untouched = regions.filter(|(id, _)| is_out(*id)).map(|(_, region)| {
             format!(
                 "calls of {} after the last that was wanted ran untouched and were not counted",
@@ -47,7 +47,7 @@ impl Follower<'_> {
             )
         });
         let mut notes: Vec<String> = ran_untouched.chain(self.note_of_forks()).collect();
-        let passed_over = self.memory.word(word::PASSED_OVER);
+        let passed_over = self.memory.control().passed_over.load(Acquire);
         if passed_over > 0 {
             notes.push(format!(
                 "{passed_over} calls were not recorded, since too many threads were inside calls"
@@ -78,13 +78,13 @@ impl Follower<'_> {
     }
 
     fn note_of_forks(&self) -> Option<String> {
-        let forked = match self.memory.word(word::FORKED) {
+        let forked = match self.memory.control().forked.load(Acquire) {
             0 => return None,
             1 => "a process was forked off".to_owned(),
             many => format!("{many} processes were forked off"),
         };
         let numbers = 0..self.pickers.len();
-        let unwatched: u64 = numbers.map(|number| self.memory.region(number, region::UNWATCHED)).sum();
+        let unwatched: u64 = numbers.map(|number| self.memory.region(number).unwatched.load(Acquire)).sum();
         Some(match unwatched {
             0 => format!("{forked}, and called none of these functions"),
             calls => format!("{forked}; calls of these functions there, not recorded: {calls}"),

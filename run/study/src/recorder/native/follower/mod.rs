@@ -21,9 +21,10 @@ use lineup_model::access::{
 use lineup_model::process::Origin;
 use lineup_recording::RegionCounts;
 use lineup_recording::native::mappings::Whose;
-use lineup_recording::native::{Definition, Form, record, region, state, word};
+use lineup_recording::native::{Definition, Form, record, state};
 use lineup_recording::plan::Plan;
 use std::collections::{BTreeSet, HashMap};
+use std::sync::atomic::Ordering::{Acquire, Release};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -117,7 +118,7 @@ impl<'a> Follower<'a> {
             pace: None,
         };
         for number in 0..regions {
-            follower.memory.set_region(number, region::WARMUP, plan.header.warmup_calls);
+            follower.memory.region(number).warmup.store(plan.header.warmup_calls, Release);
             follower.publish_bound(number);
         }
         follower
@@ -134,13 +135,13 @@ impl<'a> Follower<'a> {
 
     /// True when the engine has begun, and waits for no answer.
     pub(super) fn runs(&self) -> bool {
-        self.memory.word(word::STATE) == state::RUNS
+        self.memory.control().state.load(Acquire) == state::RUNS
     }
 
     /// Answers the engine's requests, and reads the present log; returns whether there was any. `is_over` when the
     /// process has ended.
     pub(super) fn step(&mut self, is_over: bool) -> Result<bool> {
-        match self.memory.word(word::STATE) {
+        match self.memory.control().state.load(Acquire) {
             state::ASKS => {
                 self.process.note_process()?;
                 self.answer()?;
@@ -204,7 +205,7 @@ impl<'a> Follower<'a> {
         let bound = self.pickers[number].bound();
         if self.pace.is_none() && self.bounds[number] != bound {
             self.bounds[number] = bound;
-            self.memory.set_region(number, region::BOUND, bound);
+            self.memory.region(number).bound.store(bound, Release);
         }
     }
 

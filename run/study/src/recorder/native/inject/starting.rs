@@ -9,11 +9,12 @@ use crate::recorder::native::tracee::ptrace;
 use crate::recorder::native::tracee::ptrace::{Registers, Stop, Tid};
 use crate::recorder::native::tracee::refusals::{self, of_injection};
 use crate::recorder::native::tracee::threads::Process;
-use lineup_recording::native::{state, word};
+use lineup_recording::native::state;
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::sync::atomic::Ordering::Acquire;
 use std::time::Duration;
 
 /// The longest wait for the program's next system call.
@@ -60,7 +61,7 @@ impl Starting {
         if brought.as_ref().map_or(true, |has_begun| !has_begun) {
             self.end();
         }
-        let says_why = || matches!(memory.word(word::STATE), state::REFUSED | state::GAVE_UP);
+        let says_why = || matches!(memory.control().state.load(Acquire), state::REFUSED | state::GAVE_UP);
         match brought {
             Err(Error::Unfit { why, has_run }) => Err(Error::Unfit { why, has_run }),
             // The engine's message, or the process's end, is the reason.
@@ -98,7 +99,7 @@ impl Starting {
         let begun = caller.call(functions.inject, [path, 0])?;
         let registers = caller.put_back()?;
         if begun == 0 {
-            if memory.word(word::STATE) == 0 {
+            if memory.control().state.load(Acquire) == 0 {
                 return Err(of_injection(
                     "the engine in it could not open the memory that it shares with lineup".into(),
                 ));
@@ -108,7 +109,7 @@ impl Starting {
         if begun != BEGUN {
             self.lead_in(&registers, begun, &own)?;
         }
-        debug_assert_eq!(memory.word(word::STATE), state::RUNS);
+        debug_assert_eq!(memory.control().state.load(Acquire), state::RUNS);
         ptrace::let_go(self.tid, 0).doing("letting the program go")?;
         Ok(true)
     }
