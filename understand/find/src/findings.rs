@@ -462,7 +462,7 @@ pub struct LargestVariant {
 }
 
 /// Data stalls of one owner.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct OwnerStalls {
     /// Its name.
     pub name: String,
@@ -491,7 +491,7 @@ pub struct OwnerStalls {
 }
 
 /// Stalls of one member.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct MemberStalls {
     /// Its path.
     pub path: String,

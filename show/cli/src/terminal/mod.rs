@@ -4,7 +4,6 @@ pub(crate) mod csv;
 pub(crate) mod errors;
 pub(crate) mod examples;
 pub(crate) mod help_groups;
-pub(crate) mod more_rows;
 pub(crate) mod outcome;
 pub(crate) mod output;
 pub(crate) mod progress;

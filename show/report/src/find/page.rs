@@ -1,5 +1,6 @@
 //! One page: findings with line maps, stalls as boxes, the tables.
 
+use super::owners::{ROWS, owners_table};
 use super::stacks::{Node, boxes};
 use super::words;
 use crate::html::{Section, legend, letters, name, one_map, page, scroll};
@@ -7,7 +8,6 @@ use crate::study::{LineMap, MemberUse, ObjectLines, Owner, OwnerKind, RegionUse}
 use crate::visible::shortened;
 use lineup_find::{
     AllocationStalls, ContextStalls, Finding, Findings, FunctionStalls, Kind, LaidMember, MemberMap,
-    OwnerStalls,
 };
 use lineup_model::figure::{UNKNOWN, mean, share, whole};
 use lineup_model::sampling::ClockEvent;
@@ -15,10 +15,6 @@ use maud::{Markup, html};
 
 /// Longest sentence on a page: names of any length may be part of it.
 const SENTENCE: usize = 1000;
-/// Rows of each table.
-const ROWS: usize = 40;
-/// The most members and functions shown for each owner.
-const PARTS: usize = 12;
 /// The unit of members' uses.
 const PER: &str = "per 1,000 accesses";
 
@@ -29,7 +25,7 @@ pub fn find_page(findings: &Findings, title: &str, command: &str) -> String {
     let mut sections = vec![
         section("findings", "Findings", found(findings)),
         section("stalls", "Stalls", stalls(findings, &root)),
-        section("data", "Data", data(findings, &root)),
+        section("data", "Data", owners_table(findings, &root)),
         section("functions", "Functions", functions(findings)),
         section("measured", "Method", measured(findings)),
         section("repeat", "To repeat this", html! { pre.command tabindex="0" { span { (command) } } }),
@@ -220,60 +216,6 @@ fn stalls(findings: &Findings, root: &Node) -> Markup {
         p.muted { "From left to right: data or code; what is accessed, or the function; the member; the function that \
                    accesses it. Heights are shares of all stalls. A link leads to the details below." }
         (boxes(root, &|wanted| anchor(findings, wanted)))
-    }
-}
-
-fn data(findings: &Findings, root: &Node) -> Markup {
-    let more = findings.owners.len().saturating_sub(ROWS);
-    let table = html! {
-        table {
-            thead { tr { th.n { "stalls" } th { "what" } th.n { "accesses" } th.n { "first level missed" } th.n { "second too" } th.n { "used of a line" } th { "members and functions" } } }
-            tbody { @for (index, owner) in findings.owners.iter().take(ROWS).enumerate() { (owner_row(findings, root, index, owner)) } }
-        }
-    };
-    html! {
-        (scroll("Stalls for data", &table))
-        @if more > 0 { p.muted { (more) " more are in the JSON form." } }
-    }
-}
-
-fn owner_row(findings: &Findings, root: &Node, index: usize, owner: &OwnerStalls) -> Markup {
-    html! {
-        tr id=(format!("data-{}", index + 1)) {
-            td.n { (share(owner.share)) }
-            td.name { (name(&owner.name)) @if let Some(size) = owner.size_bytes { " " span.muted { (whole(size)) " B" } } }
-            td.n { (mean(owner.accesses)) }
-            td.n { (mean(owner.l1_misses)) }
-            td.n { (mean(owner.l2_misses)) }
-            td.n { @match owner.used_bytes_per_line { Some(bytes) => { (format!("{bytes:.0} B")) } None => { (UNKNOWN) } } }
-            td.parts { (parts(findings, root, owner)) }
-        }
-    }
-}
-
-/// An owner's members with the functions that stall for each, or its functions.
-fn parts(findings: &Findings, root: &Node, owner: &OwnerStalls) -> Markup {
-    let all = findings.stalls.cycles();
-    let Some(node) = root.inner("data").and_then(|data| data.inner(&owner.name)) else { return html! {} };
-    let (inner, more) = node.largest(PARTS, all);
-    html! {
-        details {
-            @let count = inner.len() + more;
-            summary { (count) @if owner.members.is_empty() { " function" } @else { " member" } @if count != 1 { "s" } }
-            ul.plain {
-                @for (part, of_all) in &inner {
-                    li { (share(*of_all)) " " (name(part))
-                        @if let Some(member) = node.inner(part) {
-                            @let (functions, _) = member.largest(3, all);
-                            @if !functions.is_empty() {
-                                " in " @for (index, (function, _)) in functions.iter().enumerate() { @if index > 0 { ", " } (name(function)) }
-                            }
-                        }
-                    }
-                }
-                @if more > 0 { li.muted { (more) " more" } }
-            }
-        }
     }
 }
 

@@ -140,14 +140,9 @@ fn findings() -> Findings {
             thread_waits: Some(WAITS),
             members: vec![MemberStalls {
                 path: "used".to_owned(),
-                offset: 72,
-                size_bytes: 8,
-                accesses: 40.0,
-                l1_misses: 4.0,
-                l2_misses: 4.0,
                 stall_cycles: 900.0,
                 share: 0.9,
-                thread_waits: Some(WAITS),
+                ..MemberStalls::default()
             }],
             functions: vec![(HOSTILE.to_owned(), 1.0)],
         }],
@@ -261,6 +256,18 @@ fn a_finding_has_the_lines_of_its_type_before_and_after() {
     let share: String =
         page.select(&Selector::parse(".stacks .d1 b").unwrap()).next().unwrap().text().collect();
     assert_eq!(share, "90.0 %");
+}
+
+#[test]
+fn each_row_of_owners_has_a_cell_for_each_head() {
+    let page = page();
+    let cells = |selector: &str| -> Vec<String> {
+        page.select(&Selector::parse(selector).unwrap()).map(|cell| cell.text().collect()).collect()
+    };
+    let (heads, row) = (cells("#data th"), cells("#data-1 td"));
+    assert_eq!(heads.len(), row.len());
+    assert_eq!((heads[0].as_str(), heads[1].as_str()), ("stalls", "what"));
+    assert!(row[0] == "90.0 %" && row[1].ends_with(" 80 B"), "{row:?}");
 }
 
 #[test]

@@ -49,20 +49,7 @@ mod tests {
     use super::*;
 
     fn owner(name: &str, class: &'static str, share: f64) -> OwnerStalls {
-        OwnerStalls {
-            name: name.to_owned(),
-            class,
-            size_bytes: None,
-            accesses: 0.0,
-            l1_misses: 0.0,
-            l2_misses: 0.0,
-            stall_cycles: 0.0,
-            share,
-            used_bytes_per_line: None,
-            thread_waits: None,
-            members: Vec::new(),
-            functions: Vec::new(),
-        }
+        OwnerStalls { name: name.to_owned(), class, share, ..OwnerStalls::default() }
     }
 
     #[test]

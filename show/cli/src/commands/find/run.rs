@@ -2,7 +2,7 @@
 
 use super::args::Options;
 use super::diff::Old;
-use super::{again, diff, folded, kernel, live, pprof, replay, samples, view};
+use super::{again, diff, folded, kernel, live, pprof, replay, samples};
 use crate::recordings::file_mark::begins_with;
 use crate::terminal::outcome::Outcome;
 use crate::terminal::output;
@@ -11,7 +11,7 @@ use crate::whole_program::findings::{FindOutcome, FindRequest, Unfinished, find}
 use anyhow::{Context, Result, anyhow, bail};
 use lineup_find::Findings;
 use lineup_recording::MAGIC;
-use lineup_report::find::find_page;
+use lineup_report::find::{find_page, find_text};
 use lineup_study::interrupt::Interrupts;
 use lineup_study::process::Streams;
 use lineup_study::recorder::{Engine, Subject};
@@ -51,7 +51,7 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     let out = match (options.json, old) {
         (true, _) => serde_json::to_string_pretty(&findings)? + "\n",
         (false, Some(old)) => diff::text(&old, &findings, options.top, output::text_style()),
-        (false, None) => view::text(&findings, options.top, output::text_style()),
+        (false, None) => find_text(&findings, options.top, output::text_style()),
     };
     output::print(&out)?;
     Ok(crash.map_or(Outcome::Done, |crash| Outcome::CutShort(anyhow!(crash))))

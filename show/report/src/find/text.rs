@@ -2,15 +2,16 @@
 
 use super::allocations::allocations_text;
 use super::contexts::contexts_text;
+use super::owners::owners_text;
 use super::placements::{memory_text, pages_text, placements_text};
-use crate::terminal::more_rows::more;
-use lineup_find::{Finding, Findings, OwnerStalls};
+use super::rows::write_table;
+use super::words;
+use crate::text::{Align, Table, TextStyle};
+use crate::visible::{one_line, shortened};
+use lineup_find::{Finding, Findings};
 use lineup_model::figure;
 use lineup_model::figure::whole;
 use lineup_model::sampling::ClockEvent;
-use lineup_report::find::words;
-use lineup_report::text::{Align, Table, TextStyle};
-use lineup_report::visible::{one_line, shortened};
 use std::fmt::Write;
 
 /// Functions shown that the model does not explain.
@@ -21,11 +22,9 @@ const LEAST_DIFFERENCE: f64 = 0.02;
 const FEW_SAMPLES: u64 = 20;
 /// Characters shown of a name: those of C++ templates have hundreds. JSON and the page have all.
 const NAME: usize = 80;
-/// Members shown of a type.
-const MEMBERS: usize = 3;
 
 /// The first page: findings, and tables with at most `top` rows.
-pub(crate) fn text(findings: &Findings, top: usize, style: TextStyle) -> String {
+pub fn find_text(findings: &Findings, top: usize, style: TextStyle) -> String {
     let mut out = String::new();
     head(&mut out, findings);
     for (index, finding) in findings.findings.iter().enumerate() {
@@ -157,38 +156,6 @@ fn finding_text(out: &mut String, findings: &Findings, finding: &Finding) {
     }
 }
 
-fn owners_text(out: &mut String, owners: &[OwnerStalls], top: usize, style: TextStyle) {
-    let columns = ["stalls", "accesses", "L1 misses", "L2 misses", "used"].map(|name| (name, Align::Right));
-    let has_waits = owners.iter().any(|owner| waits(owner) >= 1.0);
-    let of_threads = has_waits.then_some(("thread waits", Align::Right));
-    let texts = [("data", Align::Left), ("members", Align::Left), ("functions", Align::Left)];
-    let mut table = Table::new(columns.into_iter().chain(of_threads).chain(texts));
-    for owner in owners.iter().take(top) {
-        let members = owner.members.iter().filter(|member| member.stall_cycles > 0.0).take(MEMBERS);
-        let members =
-            members.map(|member| format!("{} {}", one_line(&member.path), figure::share(member.share)));
-        let functions = owner.functions.iter().map(|(name, _)| shortened(name, NAME));
-        let figures = [
-            figure::share(owner.share),
-            figure::grouped(owner.accesses, 0),
-            figure::grouped(owner.l1_misses, 0),
-            figure::grouped(owner.l2_misses, 0),
-            owner.used_bytes_per_line.map_or_else(String::new, |bytes| format!("{bytes:.0} B")),
-        ];
-        let names = [
-            shortened(&owner.name, NAME),
-            members.collect::<Vec<_>>().join(", "),
-            functions.collect::<Vec<_>>().join(", "),
-        ];
-        let of_threads = has_waits.then(|| figure::grouped(waits(owner), 0));
-        table.row(figures.into_iter().chain(of_threads).chain(names));
-    }
-    if !table.is_empty() {
-        let _ = write!(out, "\n{}", table.render(style));
-    }
-    more(out, owners.len(), top);
-}
-
 /// Shares in bursts, and how sure they are.
 fn bursts_text(out: &mut String, findings: &Findings, top: usize, style: TextStyle) {
     let Some(bursts) = &findings.bursts else { return };
@@ -207,14 +174,8 @@ fn bursts_text(out: &mut String, findings: &Findings, top: usize, style: TextSty
                 shortened(&one.name, NAME),
             ]);
         }
-        let _ = write!(out, "\n{}", table.render(style));
-        more(out, all.len(), top);
+        write_table(out, &table, all.len(), top, style);
     }
-}
-
-/// Waits of threads for its lines.
-fn waits(owner: &OwnerStalls) -> f64 {
-    owner.thread_waits.map_or(0.0, |waits| waits.all())
 }
 
 fn functions_text(out: &mut String, findings: &Findings, top: usize, style: TextStyle) {
@@ -242,10 +203,7 @@ fn functions_text(out: &mut String, findings: &Findings, top: usize, style: Text
         let names = [&function.name, &function.image].map(|name| shortened(name, NAME));
         table.row(figures.into_iter().chain(clock.into_iter().flatten()).chain(names));
     }
-    if !table.is_empty() {
-        let _ = write!(out, "\n{}", table.render(style));
-    }
-    more(out, stalling.count(), top);
+    write_table(out, &table, stalling.count(), top, style);
     clock_text(out, findings);
 }
 

@@ -1,14 +1,13 @@
 //! The table of places where the program allocates.
 
-use crate::terminal::more_rows::more;
+use super::rows::write_table;
+use crate::text::{Align, Table, TextStyle};
+use crate::visible::one_line;
 use lineup_find::{AllocationStalls, Findings};
 use lineup_model::figure;
-use lineup_report::text::{Align, Table, TextStyle};
-use lineup_report::visible::one_line;
-use std::fmt::Write;
 
 /// Writes the places whose objects stall most, at most `top` rows, where allocations were observed.
-pub(crate) fn allocations_text(out: &mut String, findings: &Findings, top: usize, style: TextStyle) {
+pub(super) fn allocations_text(out: &mut String, findings: &Findings, top: usize, style: TextStyle) {
     let Some(all) = &findings.allocation_sites else { return };
     let stalling: Vec<&AllocationStalls> = all.iter().filter(|site| site.stall_cycles > 0).collect();
     let columns = ["stalls", "accesses", "L1 misses", "L2 misses", "used", "objects", "bytes"];
@@ -32,8 +31,5 @@ pub(crate) fn allocations_text(out: &mut String, findings: &Findings, top: usize
             types.collect::<Vec<_>>().join(", "),
         ]);
     }
-    if !table.is_empty() {
-        let _ = write!(out, "\n{}", table.render(style));
-    }
-    more(out, stalling.len(), top);
+    write_table(out, &table, stalling.len(), top, style);
 }

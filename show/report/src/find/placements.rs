@@ -1,12 +1,12 @@
 //! The heap's other placements, the memory of allocation sites, and the functions that wait for pages.
 
-use crate::terminal::more_rows::more;
+use super::rows::write_table;
+use super::words;
+use crate::text::{Align, Table, TextStyle};
+use crate::visible::{one_line, shortened};
 use lineup_find::{AllocationStalls, Findings, FunctionStalls};
 use lineup_model::figure;
 use lineup_model::figure::whole;
-use lineup_report::find::words;
-use lineup_report::text::{Align, Table, TextStyle};
-use lineup_report::visible::{one_line, shortened};
 use std::fmt::Write;
 
 /// Sites with fewer objects have no row.
@@ -17,14 +17,14 @@ const LEAST_OF_PAGES: f64 = 0.01;
 const NAME: usize = 80;
 
 /// Writes the finding on the heap's placement, if there is one.
-pub(crate) fn placements_text(out: &mut String, findings: &Findings) {
+pub(super) fn placements_text(out: &mut String, findings: &Findings) {
     for (index, line) in words::placement(findings).into_iter().enumerate() {
         let _ = writeln!(out, "{}{}", if index == 0 { "" } else { "    " }, one_line(&line));
     }
 }
 
 /// Writes the memory of the places that allocate most of what stalls, at most `top` rows.
-pub(crate) fn memory_text(out: &mut String, findings: &Findings, top: usize, style: TextStyle) {
+pub(super) fn memory_text(out: &mut String, findings: &Findings, top: usize, style: TextStyle) {
     let all = findings.allocation_sites.iter().flatten();
     let sites: Vec<&AllocationStalls> =
         all.filter(|site| site.objects >= FEWEST_OBJECTS && site.live_bytes_per_line.is_some()).collect();
@@ -47,14 +47,11 @@ pub(crate) fn memory_text(out: &mut String, findings: &Findings, top: usize, sty
             one_line(&format!("{}{line}", site.function)).into_owned(),
         ]);
     }
-    if !table.is_empty() {
-        let _ = write!(out, "\n{}", table.render(style));
-    }
-    more(out, sites.len(), top);
+    write_table(out, &table, sites.len(), top, style);
 }
 
 /// Writes the functions that wait most for pages, at most `top` rows.
-pub(crate) fn pages_text(out: &mut String, findings: &Findings, top: usize, style: TextStyle) {
+pub(super) fn pages_text(out: &mut String, findings: &Findings, top: usize, style: TextStyle) {
     let all = findings.pages.unwrap_or_default().stall_cycles;
     let share_of = |function: &FunctionStalls| {
         function.pages.unwrap_or_default().stall_cycles as f64 / all.max(1) as f64
@@ -77,8 +74,5 @@ pub(crate) fn pages_text(out: &mut String, findings: &Findings, top: usize, styl
             shortened(&function.image, NAME),
         ]);
     }
-    if !table.is_empty() {
-        let _ = write!(out, "\n{}", table.render(style));
-    }
-    more(out, functions.len(), top);
+    write_table(out, &table, functions.len(), top, style);
 }

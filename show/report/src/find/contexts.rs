@@ -1,10 +1,10 @@
 //! The contexts of a kernel's stalls: CPUs, interrupts and tasks.
 
-use crate::terminal::more_rows::more;
+use super::rows::write_table;
+use crate::text::{Align, Table, TextStyle};
+use crate::visible::one_line;
 use lineup_find::{ContextStalls, Findings};
 use lineup_model::figure;
-use lineup_report::text::{Align, Table, TextStyle};
-use lineup_report::visible::one_line;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -12,7 +12,7 @@ use std::fmt::Write;
 const FUNCTIONS: usize = 3;
 
 /// Writes shares by CPU, then the tasks and interrupts that stall most, at most `top` rows, where that was recorded.
-pub(crate) fn contexts_text(out: &mut String, findings: &Findings, top: usize, style: TextStyle) {
+pub(super) fn contexts_text(out: &mut String, findings: &Findings, top: usize, style: TextStyle) {
     let Some(all) = &findings.contexts else { return };
     let mut cpus: BTreeMap<u32, (f64, f64, usize)> = BTreeMap::new();
     for one in all {
@@ -48,8 +48,7 @@ pub(crate) fn contexts_text(out: &mut String, findings: &Findings, top: usize, s
             functions.collect::<Vec<_>>().join(", "),
         ]);
     }
-    let _ = write!(out, "\n{}", table.render(style));
-    more(out, all.len(), top);
+    write_table(out, &table, all.len(), top, style);
 }
 
 fn whom(one: &ContextStalls) -> String {
