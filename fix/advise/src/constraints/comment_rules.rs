@@ -1,9 +1,10 @@
-//! Comments and macros of a declaration that say how its members must lie. Members are pinned, or
+//! Comments and attributes of a declaration that say how its members must lie. Members are pinned, or
 //! kept together, and the words are quoted.
 
 use crate::constraints::constraint::{Binding, Constraint};
 use crate::layout::spelling::bare;
 use crate::options::Options;
+use crate::text::attributes::{self, Meaning};
 use crate::text::body::{Body, TextUnit};
 use crate::text::body_parts::{BodyPart, BodyPartKind};
 use crate::text::comment_words::{bare_text, words};
@@ -78,8 +79,20 @@ pub(crate) fn read(body: &Body<'_>, lifts: Lifts<'_>) -> Vec<Binding> {
             found.push(binding(body, index, names));
         }
     }
+    found.extend(body.units.iter().filter_map(|unit| pinning(body, unit)));
     found.retain(|binding| !lifts.frees(&binding.names));
     found
+}
+
+/// The attribute that pins a unit of text. An attribute behind a body is that of a type.
+fn pinning(body: &Body<'_>, unit: &TextUnit) -> Option<Binding> {
+    let lexed = &body.found.lexed;
+    let tokens = || body.pieces[unit.pieces.clone()].iter().flat_map(|piece| piece.tokens.clone());
+    let pins = |index: &usize| lexed.is_word(*index) && attributes::is(lexed.str(*index), Meaning::Pins);
+    let index = tokens().find(pins).filter(|_| !tokens().any(|index| lexed.str(index) == "{"))?;
+    let line = lexed.line_at(lexed.tokens[index].start());
+    let binding = Binding::new(Constraint::Comment).on(unit.names.clone()).at(&body.found.path, line);
+    Some(binding.because(lexed.str(index)))
 }
 
 /// True when a comment stands directly above a `static` member, which takes no room in objects.

@@ -90,7 +90,7 @@ pub enum Constraint {
     TooLarge,
     /// Threads write it, and so take away the line of any neighbour.
     WrittenByOthers,
-    /// A comment says how members must lie.
+    /// A comment or an attribute says how members must lie.
     Comment,
     /// A comment heads a group of members, which stays together under it.
     Heading,
@@ -187,7 +187,7 @@ impl Constraint {
             Self::ReadApart => "members that calls only read stay apart from those that change",
             Self::Configuration => "used members stay before one that depends on the configuration",
             Self::TrialFailed => "the changed program was tried and failed",
-            Self::Comment => "a comment says so",
+            Self::Comment => "the declaration says so",
             Self::Heading => "members stay under the comment that heads them",
             Self::OneThing => "neighbours that are one thing to a reader move together",
             Self::Volatile => "a member is volatile",

@@ -4,6 +4,7 @@ use crate::constraints::comment_rules::Lifts;
 use crate::constraints::constraint::{Binding, Constraint};
 use crate::constraints::randomisation::Randomisation;
 use crate::layout::subject::Subject;
+use crate::text::attributes::{self, Meaning};
 use crate::text::located_declaration::LocatedDeclaration;
 use lineup_model::types::{TypeId, TypeKind, Types};
 
@@ -18,7 +19,7 @@ pub(crate) fn refusal(
     found: &LocatedDeclaration<'_>,
     lifts: Lifts<'_>,
 ) -> Option<Binding> {
-    let annotation = words(found).find(|(_, word)| word.trim_matches('_') == "randomize_layout");
+    let annotation = words(found).find(|(_, word)| attributes::is(word, Meaning::Randomises));
     let binding = |token: usize| {
         let line = found.lexed.line_at(found.lexed.tokens[token].start());
         Binding::new(Constraint::RandomisedLayout).at(&found.path, line)
@@ -33,7 +34,7 @@ pub(crate) fn refusal(
         }
         (Randomisation::On { option, configuration }, None) if is_of_functions(subject) => {
             let is_exempt =
-                words(found).any(|(_, word)| word.trim_matches('_') == "no_randomize_layout");
+                words(found).any(|(_, word)| attributes::is(word, Meaning::KeepsOrder));
             let why = format!(
                 "{option} is on in {configuration}, and the compiler randomises types that hold only pointers to \
                  functions"

@@ -2,6 +2,7 @@
 
 use crate::constraints::constraint::{Binding, Constraint};
 use crate::layout::placement;
+use crate::text::attributes::{self, Meaning};
 use crate::text::body_parts::{self, BodyPart, BodyPartKind};
 use crate::text::language::SourceLanguage;
 use crate::text::lex::{Kind, Token};
@@ -315,7 +316,7 @@ impl<'a> Body<'a> {
         let tokens = first.tokens.start..last.tokens.end;
         let words = tokens.clone().filter(|&index| lexed.is_word(index));
         words.into_iter().any(|index| match lexed.str(index).trim_matches('_') {
-            word if word.starts_with("cacheline_") => word.contains("aligned"),
+            word if attributes::begins_line(word) => true,
             "aligned" => {
                 let close = lexed.closing(index + 1, tokens.end).unwrap_or(index);
                 (index + 1..close).any(|inside| is_line_size(lexed.str(inside)))
@@ -413,9 +414,12 @@ fn forbidding_word(found: &LocatedDeclaration<'_>) -> Option<Binding> {
     let head = declaration.keyword..declaration.open;
     let words = head.chain(declaration.tail.clone()).map(|index| (index, found.lexed.str(index)));
     for (index, word) in words {
-        if word.trim_matches('_') == "packed" {
-            let line = found.lexed.line_at(found.lexed.tokens[index].start());
-            return Some(Binding::new(Constraint::Packed).at(&found.path, line));
+        let line = || found.lexed.line_at(found.lexed.tokens[index].start());
+        if attributes::is(word, Meaning::Packs) {
+            return Some(Binding::new(Constraint::Packed).at(&found.path, line()));
+        }
+        if attributes::is(word, Meaning::Foreign) {
+            return Some(Binding::new(Constraint::CrossesAbi).at(&found.path, line()).because(word));
         }
     }
     user_space_header(found).or_else(|| pragma_pack(found))

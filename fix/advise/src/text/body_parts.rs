@@ -3,6 +3,7 @@
 //! A piece is one declaration (or one `#if` group) with the comments that belong to it: those directly
 //! above it, and those after it on its line. Everything else is a gap, and gaps stay where they are.
 
+use crate::text::attributes::{self, Meaning};
 use crate::text::comments_below;
 use crate::text::declarator::{self, Shape};
 use crate::text::language::SourceLanguage;
@@ -228,7 +229,7 @@ impl Cutter<'_, '_> {
 
     fn is_parameter_list(&self, open: usize) -> bool {
         let before = self.lexed.previous_code(open).map_or("", |index| self.lexed.str(index));
-        self.language == SourceLanguage::Cpp && !declarator::is_attribute_word(before)
+        self.language == SourceLanguage::Cpp && !attributes::is(before, Meaning::Arguments)
     }
 
     /// In a constructor's initialiser list `a{1}` is followed by `,` or `{`; a body is not.

@@ -1,5 +1,6 @@
 //! Declarations of structs, classes and unions in one text.
 
+use crate::text::attributes::{self, Meaning};
 use crate::text::lex::{Kind, Lexed, directive_word};
 use std::ops::Range;
 
@@ -164,7 +165,8 @@ fn declaration_at(lexed: &Lexed<'_>, keyword: usize, mut scope: Vec<Scope>) -> O
             ">" | "," | "::" | "." if tag_is_fixed => {}
             // `struct A::B {`: declared outside the class that it belongs to.
             "::" => scope.extend(tag.take().map(Scope::plain)),
-            "final" | "alignas" | "__attribute__" => {}
+            "final" => {}
+            word if attributes::is(word, Meaning::Arguments) => {}
             word if lexed.is_word(index) => {
                 let is_attribute_macro = tag.is_some() && word.starts_with("__");
                 if !tag_is_fixed && !is_attribute_macro {
@@ -215,7 +217,7 @@ fn tail_names(lexed: &Lexed<'_>, tail: Range<usize>) -> Vec<String> {
         at = index + 1;
         match lexed.str(index) {
             "(" | "[" => at = lexed.closing(index, tail.end).map_or(tail.end, |close| close + 1),
-            "__attribute__" | "alignas" => {}
+            word if attributes::is(word, Meaning::Arguments) => {}
             word if lexed.tokens[index].kind == Kind::Word => names.push(word.to_string()),
             _ => {}
         }

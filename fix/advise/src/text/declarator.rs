@@ -3,6 +3,7 @@
 //! The names that debug info knows guide the reading: in `spinlock_t lock __aligned_somehow;` the member is `lock`, for
 //! any meaning of the macro.
 
+use crate::text::attributes::{self, Meaning};
 use crate::text::lex::{Kind, Lexed};
 use std::ops::Range;
 
@@ -32,25 +33,8 @@ pub(crate) struct Declarator {
     pub(crate) names: Vec<String>,
 }
 
-/// Words after which parentheses hold no parameters and no declarator.
-pub(crate) fn is_attribute_word(word: &str) -> bool {
-    matches!(
-        word,
-        "__attribute__"
-            | "__attribute"
-            | "alignas"
-            | "_Alignas"
-            | "__declspec"
-            | "decltype"
-            | "typeof"
-            | "__typeof__"
-            | "_Atomic"
-            | "__aligned"
-            | "__section"
-            | "noexcept"
-            | "asm"
-            | "__asm__"
-    )
+fn takes_arguments(word: &str) -> bool {
+    attributes::is(word, Meaning::Arguments)
 }
 
 fn is_type_keyword(word: &str) -> bool {
@@ -179,7 +163,7 @@ impl Reader<'_, '_> {
         let names = self.names(body + 1);
         let keyword = (0..body).find(|&at| is_type_keyword(self.word(at))).unwrap_or(0);
         let is_tagged = (keyword + 1..body).any(|at| {
-            self.is_word(at) && !is_attribute_word(self.word(at)) && !self.word(at).starts_with("__")
+            self.is_word(at) && !takes_arguments(self.word(at)) && !self.word(at).starts_with("__")
         });
         let is_enum = self.word(keyword) == "enum";
         if !names.is_empty() {
@@ -201,7 +185,7 @@ impl Reader<'_, '_> {
             self.word(at) == "("
                 && self.angle_depth(at) == 0
                 && (self.is_word(at - 1) || self.word(at - 1) == ">" || self.word(0) == "operator")
-                && !is_attribute_word(self.word(at - 1))
+                && !takes_arguments(self.word(at - 1))
                 && !self.is_function_pointer_group(at)
                 && !(at == 1 && self.is_upper_case(0))
                 && !self.is_annotation(at)
@@ -292,20 +276,19 @@ impl Reader<'_, '_> {
     fn name_in(&self, start: usize, end: usize, has_type: bool) -> Option<String> {
         let stop = (start..end).find(|&at| matches!(self.word(at), "=" | ":" | "{")).unwrap_or(end);
         let group = (start..stop).find(|&at| self.pointer_group_name(at).is_some());
-        let is_call = group.is_some_and(|at| at > start && is_attribute_word(self.word(at - 1)));
+        let is_call = group.is_some_and(|at| at > start && takes_arguments(self.word(at - 1)));
         if let (Some(at), false) = (group, is_call) {
             return self.pointer_group_name(at).map(str::to_string);
         }
         let words: Vec<&str> = (start..stop)
-            .filter(|&at| self.is_word(at) && !is_attribute_word(self.word(at)) && self.word(at + 1) != "::")
+            .filter(|&at| self.is_word(at) && !takes_arguments(self.word(at)) && self.word(at + 1) != "::")
             .map(|at| self.word(at))
             .collect();
         if let Some(known) = words.iter().rev().find(|word| self.members.contains(*word)) {
             return Some(known.to_string());
         }
         let bracket = (start..stop).find(|&at| self.word(at) == "[").unwrap_or(stop);
-        let last =
-            (start..bracket).rev().find(|&at| self.is_word(at) && !is_attribute_word(self.word(at)))?;
+        let last = (start..bracket).rev().find(|&at| self.is_word(at) && !takes_arguments(self.word(at)))?;
         let is_only_a_type = has_type && words.len() < 2 || is_keyword(self.word(last));
         (!is_only_a_type).then(|| self.word(last).to_string())
     }

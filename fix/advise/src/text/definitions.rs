@@ -1,6 +1,7 @@
 //! File-scope definitions of variables: the parts that become a member and its initialiser.
 
 use crate::constraints::constraint::{Binding, Constraint};
+use crate::text::attributes::{self, Meaning};
 use crate::text::lex::{Kind, Lexed, directive_word};
 use std::ops::Range;
 
@@ -70,7 +71,7 @@ fn statement(lexed: &Lexed<'_>, start: usize) -> Option<(usize, bool)> {
             "=" | "*" => is_type_body = false,
             "(" => {
                 let before = lexed.previous_code(index).map_or("", |before| lexed.str(before));
-                if !crate::text::declarator::is_attribute_word(before) {
+                if !attributes::is(before, Meaning::Arguments) {
                     seen_parameters = true;
                     is_type_body = false;
                 }
@@ -113,33 +114,6 @@ fn opens_scope(lexed: &Lexed<'_>, start: usize) -> bool {
     }
 }
 
-/// Words that place a variable in a section of its own, or align it.
-fn is_dropped(word: &str) -> bool {
-    matches!(word, "__read_mostly" | "__ro_after_init" | "__section" | "__aligned")
-        || word.starts_with("____cacheline_aligned")
-        || word.starts_with("__cacheline_aligned")
-}
-
-/// Words with which a variable is no plain object.
-fn forbids(word: &str) -> bool {
-    matches!(
-        word,
-        "extern"
-            | "typedef"
-            | "_Thread_local"
-            | "__thread"
-            | "thread_local"
-            | "register"
-            | "constexpr"
-            | "constinit"
-            | "template"
-            | "using"
-            | "__initdata"
-            | "__percpu"
-            | "inline"
-    )
-}
-
 /// True when the statement declares `name` (and is no function).
 pub(crate) fn declares(lexed: &Lexed<'_>, statement: &Statement, name: &str) -> bool {
     !statement.is_function && name_token(lexed, statement, name).is_some()
@@ -168,7 +142,7 @@ pub(crate) fn name_token(lexed: &Lexed<'_>, statement: &Statement, name: &str) -
                 let after =
                     lexed.next_code(index + 1, statement.tokens.end).map_or("", |next| lexed.str(next));
                 let is_declarator = matches!(after, ";" | "=" | "[" | ")" | "," | "{")
-                    || is_dropped(after)
+                    || attributes::places(after)
                     || after == "__attribute__";
                 let has_type = lexed.is_word(index.saturating_sub(1))
                     || matches!(before, "*" | "&" | ">" | "," | ")" | "}");
@@ -200,7 +174,7 @@ pub(crate) fn read(
         return Err(unfit("inside #if"));
     }
     let parts = Parts::read(lexed, statement).ok_or_else(|| unfit("brackets do not match"))?;
-    if let Some(word) = parts.words.iter().find(|word| forbids(word)) {
+    if let Some(word) = parts.words.iter().find(|word| attributes::is(word, Meaning::NoObject)) {
         return Err(unfit(word));
     }
     if parts.has_body {
@@ -258,8 +232,8 @@ impl Parts {
                     break;
                 }
                 "static" => parts.words.push(word.to_string()),
-                _ if is_dropped(word) || is_placing_attribute(lexed, index, end) => {
-                    let takes_arguments = matches!(word, "__section" | "__aligned" | "__attribute__");
+                _ if attributes::places(word) || is_placing_attribute(lexed, index, end) => {
+                    let takes_arguments = attributes::is(word, Meaning::Arguments);
                     if let Some(open) = next.filter(|&open| takes_arguments && lexed.str(open) == "(") {
                         at = lexed.closing(open, end)? + 1;
                     }
@@ -301,7 +275,9 @@ fn is_placing_attribute(lexed: &Lexed<'_>, index: usize, end: usize) -> bool {
     let Some(close) = lexed.next_code(index + 1, end).and_then(|open| lexed.closing(open, end)) else {
         return false;
     };
-    (index..close).any(|token| matches!(lexed.str(token).trim_matches('_'), "section" | "aligned"))
+    let places =
+        |word: &str| [Meaning::Section, Meaning::Aligns].iter().any(|one| attributes::is(word, *one));
+    (index..close).any(|token| places(lexed.str(token)))
 }
 
 fn comma_outside(lexed: &Lexed<'_>, tokens: Range<usize>) -> bool {

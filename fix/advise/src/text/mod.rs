@@ -3,6 +3,7 @@
 pub mod outline;
 pub mod sources;
 
+pub(crate) mod attributes;
 pub(crate) mod body;
 pub(crate) mod body_parts;
 pub(crate) mod comment_words;

@@ -120,6 +120,23 @@ fn members_that_must_stay_in_order_do_not_move_until_lifted() {
 }
 
 #[test]
+fn a_member_with_an_attribute_that_pins_it_stays_where_it_is() {
+    let members = spread("\tlong link __attribute__((packed));\n");
+    let advice = advice_on(&members, &HOT, &Options::default());
+    assert_eq!(place(&advice, "link"), 0);
+    let binding = named(&advice, Constraint::Comment);
+    assert_eq!(
+        (binding.names.as_slice(), binding.detail.as_deref()),
+        (&["link".to_owned()][..], Some("packed"))
+    );
+    let lifts = vec![("rec".to_string(), Some("link".to_string()))];
+    let lifted = advice_on(&members, &HOT, &Options { lifts, ..Options::default() });
+    assert!(
+        lifted.orders.iter().flat_map(|order| &order.obeyed).all(|one| one.constraint != Constraint::Comment)
+    );
+}
+
+#[test]
 fn a_comment_above_the_type_holds_all_of_it() {
     let text = format!(
         "/* Keep in sync with struct wire_rec. */\nstruct rec {{\n{}}};\nstruct rec *r;\n",

@@ -137,6 +137,8 @@ fn packed_and_unclear_declarations_are_refused_by_name() {
         refusal(&c("#pragma pack(push, 1)\nstruct s { int a; };\n#pragma pack(pop)\n"), "s"),
         Constraint::Packed
     );
+    let swapped = "__attribute__((scalar_storage_order(\"big-endian\")))";
+    assert_eq!(refusal(&c(&format!("struct s {{ int a; }} {swapped};")), "s"), Constraint::CrossesAbi);
     let natural = c("#pragma pack(push, 8)\nstruct s {\n  int a;\n  long b;\n};\n#pragma pack(pop)\n");
     assert!(reordered(&natural, "s", &[1, 0]).contains("long b;\n  int a;"));
     assert_eq!(refusal(&c("struct s {\n#if A\nint a;\n};\n"), "s"), Constraint::UnclearSource);

@@ -2,6 +2,7 @@
 
 use crate::constraints::constraint::{Binding, Constraint};
 use crate::layout::spelling::bare;
+use crate::text::attributes::{self, Meaning};
 use crate::text::definitions::{self, Statement};
 use crate::text::language::SourceLanguage;
 use crate::text::lex::Lexed;
@@ -220,10 +221,7 @@ fn read(
 
 /// The largest alignment that is written as a number.
 fn align_bytes(lexed: &Lexed<'_>, tokens: Range<usize>) -> u64 {
-    let asks = |index: &usize| {
-        lexed.is_word(*index)
-            && matches!(lexed.str(*index), "aligned" | "__aligned__" | "_Alignas" | "alignas" | "__aligned")
-    };
+    let asks = |index: &usize| lexed.is_word(*index) && attributes::is(lexed.str(*index), Meaning::Aligns);
     let number = |index: usize| {
         let open = lexed.next_code(index + 1, tokens.end).filter(|open| lexed.str(*open) == "(")?;
         let number = lexed.next_code(open + 1, tokens.end)?;
@@ -234,17 +232,7 @@ fn align_bytes(lexed: &Lexed<'_>, tokens: Range<usize>) -> u64 {
 
 /// Words that ask for a certain place of a variable, or that make it none.
 fn is_placed(word: &str) -> bool {
-    matches!(
-        word.trim_matches('_'),
-        "section"
-            | "read_mostly"
-            | "ro_after_init"
-            | "initdata"
-            | "percpu"
-            | "thread"
-            | "Thread_local"
-            | "thread_local"
-    ) || matches!(word, "typedef" | "register" | "constexpr" | "packed" | "__packed__")
+    [Meaning::Placed, Meaning::Section, Meaning::Packs].iter().any(|one| attributes::is(word, *one))
 }
 
 /// The ends of the subscripts of all uses in a file.
@@ -322,8 +310,9 @@ fn is_for_one_element(address: Node<'_>, text: &str, words: &BTreeSet<String>) -
 
 /// Whether a cast leads to a pointer to the type that these words declare.
 fn is_of(cast: &str, words: &BTreeSet<String>) -> bool {
-    let of_type =
-        |word: &str| !matches!(word, "volatile" | "const" | "static" | "extern" | "_Alignas" | "alignas");
+    let of_type = |word: &str| {
+        !matches!(word, "volatile" | "const" | "static" | "extern") && !attributes::is(word, Meaning::Aligns)
+    };
     let of_cast: BTreeSet<&str> =
         cast.trim_end_matches(['*', ' ']).split_whitespace().filter(|word| of_type(word)).collect();
     let declared: BTreeSet<&str> = words.iter().map(String::as_str).filter(|word| of_type(word)).collect();
