@@ -33,6 +33,7 @@ pub mod html;
 pub mod placement;
 pub mod study;
 pub mod text;
+pub mod threads;
 pub mod trace;
 pub mod visible;
 

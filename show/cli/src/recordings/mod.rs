@@ -2,7 +2,6 @@
 
 pub(crate) mod debug_info;
 pub(crate) mod file_mark;
-pub(crate) mod lock_text;
 pub(crate) mod module_types;
 pub(crate) mod report;
 pub(crate) mod survey;

@@ -5,7 +5,7 @@ use lineup_model::figure::mean;
 use maud::{Markup, html};
 
 /// Longest name on a page; the full one is in the JSON form.
-pub(super) const NAME_CHARACTERS: usize = 120;
+pub(crate) const NAME_CHARACTERS: usize = 120;
 
 /// A name as code, on one line and not too long.
 pub(crate) fn name(text: &str) -> Markup {

@@ -13,13 +13,10 @@ mod proof;
 mod proposal;
 mod sched;
 mod study;
-mod thread_tasks;
-mod threads;
 
 pub use comparison::{ComparisonPage, comparison_page};
-pub(crate) use elements::{name, scroll};
+pub(crate) use elements::{NAME_CHARACTERS, name, scroll};
 pub(crate) use map::{legend, letters, one_map};
 pub use page::{Section, page};
 pub use sched::{sched_page, sched_sweep_page};
 pub use study::study_page;
-pub use threads::{ThreadsPage, threads_page};

@@ -6,7 +6,7 @@ use lineup_explain::threads::{
     PartBetween, Remedy, SharedCounter, TaskBetween, TaskMatrix, ThreadSeen, UseOf, WaitedFor, Waits,
     WaitsByOrder,
 };
-use lineup_report::html::{ThreadsPage, threads_page};
+use lineup_report::threads::{ThreadsReport, threads_page};
 use scraper::{Html, Selector};
 
 const HOSTILE: &str = "<script>alert(1)</script>\u{202e}";
@@ -117,13 +117,15 @@ fn between() -> BetweenThreads {
 
 #[test]
 fn each_byte_says_who_reads_and_writes_it_in_words() {
-    let told = ThreadsPage {
+    let between = between();
+    let report = ThreadsReport {
+        schema: "lineup.threads/1",
         recording: HOSTILE.into(),
-        remedies: vec![HOSTILE.into()],
-        in_words: vec![HOSTILE.into()],
-        notes: vec![HOSTILE.into()],
+        wait_cycles: 100,
+        calls_cut: Some(1),
+        between: &between,
     };
-    let page = threads_page(&between(), &told);
+    let page = threads_page(&report, 5);
     assert!(!page.contains("<script") && !page.contains('\u{202e}'));
     let page = Html::parse_document(&page);
     let selector = Selector::parse(".bytes .cell").expect("a selector");

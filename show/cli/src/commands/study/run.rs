@@ -15,7 +15,6 @@ use super::{
 use crate::host::facts;
 use crate::options::advice::outcome_of_orders;
 use crate::options::pins::check_pins;
-use crate::recordings::lock_text;
 use crate::terminal::outcome::Outcome;
 use crate::terminal::output;
 use crate::terminal::progress::Stages;
@@ -247,7 +246,7 @@ fn first_line(message: &str) -> &str {
 /// The locks that keep the threads from running side by side: no layout changes that.
 fn serialised(before: &Variant) -> Option<Fact> {
     let locks = before.recorded.explanation.between.as_ref()?.serialising();
-    let value: Vec<String> = locks.iter().map(lock_text::serialising_sentence).collect();
+    let value: Vec<String> = locks.iter().map(lineup_report::threads::serialising_sentence).collect();
     (!value.is_empty()).then(|| Fact { name: "locks".into(), value: value.join("; ") })
 }
 

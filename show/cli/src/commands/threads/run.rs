@@ -1,15 +1,13 @@
 //! Runs `lineup threads`.
 
 use super::args::Options;
-use super::report::Page;
-use super::view;
 use crate::recordings::survey::{Surveyed, survey};
 use crate::terminal::outcome::Outcome;
 use crate::terminal::output;
 use crate::terminal::progress::Stages;
 use anyhow::{Context, Result, bail};
 use lineup_explain::threads::{BetweenThreads, Of};
-use lineup_report::html::{ThreadsPage, threads_page};
+use lineup_report::threads::{ThreadsReport, threads_page, threads_text};
 use lineup_study::companions::DebugInfos;
 use lineup_tail::second::unusual_above;
 
@@ -19,7 +17,7 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     let surveyed = survey(&options.recording, &stages)?;
     let between = between(&surveyed, options, &stages)?;
     stages.end();
-    let page = Page {
+    let report = ThreadsReport {
         schema: "lineup.threads/1",
         recording: options.recording.display().to_string(),
         wait_cycles: options.wait_cycles,
@@ -27,22 +25,12 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         between: &between,
     };
     if let Some(file) = &options.html {
-        let told = ThreadsPage {
-            recording: page.recording.clone(),
-            remedies: between
-                .false_sharing
-                .iter()
-                .map(|found| view::remedy(&found.remedy, between.line_bytes))
-                .collect(),
-            in_words: view::in_words(&between, options.top),
-            notes: view::notes(&page),
-        };
         let name = || format!("cannot write {}", file.display());
-        std::fs::write(file, threads_page(&between, &told)).with_context(name)?;
+        std::fs::write(file, threads_page(&report, options.top)).with_context(name)?;
     }
     let out = match options.json {
-        true => serde_json::to_string_pretty(&page)? + "\n",
-        false => view::text(&page, options.top, output::text_style()),
+        true => serde_json::to_string_pretty(&report)? + "\n",
+        false => threads_text(&report, options.top, output::text_style()),
     };
     output::print(&out)?;
     let is_found = options.check && !(between.false_sharing.is_empty() && between.beside_hot.is_empty());

@@ -1,18 +1,18 @@
 //! Texts for kernels alone: tasks, and the waits of functions' calls.
 
-use super::lists::shortened_list;
+use super::words::shortened_list;
+use crate::text::{Align, Table, TextStyle};
+use crate::visible::one_line;
 use lineup_explain::threads::{BetweenThreads, CallWaits, CallsInWindows, TaskBetween, Waits};
 use lineup_model::figure;
 use lineup_model::figure::whole;
-use lineup_report::text::{Align, Table, TextStyle};
-use lineup_report::visible::one_line;
 use std::fmt::Write;
 
 /// The number of tasks listed with the task whose lines they took.
 const NAMED: usize = 3;
 
 /// The tasks that waited most or made others wait most, each with those that took lines from it.
-pub(crate) fn tasks(out: &mut String, between: &BetweenThreads, top: usize, style: TextStyle) {
+pub(super) fn tasks(out: &mut String, between: &BetweenThreads, top: usize, style: TextStyle) {
     let mut table = Table::new([
         ("task", Align::Left),
         ("CPUs", Align::Left),
@@ -56,7 +56,7 @@ fn takers(between: &BetweenThreads, place: usize, task: &TaskBetween) -> String 
 }
 
 /// The waits of functions' calls, usual ones and those of the tail.
-pub(crate) fn calls(out: &mut String, between: &BetweenThreads, wait_cycles: u64, style: TextStyle) {
+pub(super) fn calls(out: &mut String, between: &BetweenThreads, wait_cycles: u64, style: TextStyle) {
     for calls in &between.calls_in_windows {
         one(out, calls, wait_cycles, style);
     }

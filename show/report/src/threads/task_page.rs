@@ -1,6 +1,6 @@
 //! The parts of the page of `lineup threads` for kernels alone: tasks, and the waits of functions' calls.
 
-use super::elements::{name, scroll};
+use crate::html::{name, scroll};
 use lineup_explain::threads::{BetweenThreads, CallsInWindows, Waits};
 use lineup_model::figure::whole;
 use maud::{Markup, html};

@@ -1,9 +1,10 @@
 //! The page of `lineup threads`: findings, a map of each line by who reads and writes its bytes, and who made whom
 //! wait.
 
-use super::elements::{NAME_CHARACTERS, name, scroll};
-use super::page::{Section, page};
-use super::thread_tasks::{calls, tasks};
+use super::report::ThreadsReport;
+use super::task_page::{calls, tasks};
+use super::words::{self, notes, remedy};
+use crate::html::{NAME_CHARACTERS, Section, name, page, scroll};
 use crate::visible::shortened;
 use lineup_explain::threads::{
     BesideHot, BetweenThreads, FalseSharing, LineBetween, LockReport, LockWait, Matrix, NeededData, Of,
@@ -24,23 +25,12 @@ const MOST_NAMED: usize = 8;
 /// Patterns that threads take turns in.
 const LOOKS: usize = 6;
 
-/// The page's content apart from the analysis.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct ThreadsPage {
-    /// The recording.
-    pub recording: String,
-    /// The changes that would part the data of each finding, in its order.
-    pub remedies: Vec<String>,
-    /// The proposals in words, a sentence each.
-    pub in_words: Vec<String>,
-    /// Facts that the figures do not show, a sentence each.
-    pub notes: Vec<String>,
-}
-
-/// The page.
-pub fn threads_page(between: &BetweenThreads, told: &ThreadsPage) -> String {
+/// The page, with at most `top` proposals in words of each kind.
+pub fn threads_page(report: &ThreadsReport<'_>, top: usize) -> String {
+    let between = report.between;
+    let in_words = words::in_words(between, top);
     let sections = [
-        Section { anchor: "findings", heading: "Lines shared without need", body: findings(between, told) },
+        Section { anchor: "findings", heading: "Lines shared without need", body: findings(between) },
         Section { anchor: "maps", heading: "Who reads and writes each byte", body: maps(between) },
         Section {
             anchor: "matrix",
@@ -52,7 +42,7 @@ pub fn threads_page(between: &BetweenThreads, told: &ThreadsPage) -> String {
             heading: "Locks",
             body: html! {
                 (locks(between))
-                @if !told.in_words.is_empty() { h3 { "In words" } ul { @for one in &told.in_words { li { (one) } } } }
+                @if !in_words.is_empty() { h3 { "In words" } ul { @for one in &in_words { li { (one) } } } }
             },
         },
         Section { anchor: "orders", heading: "Other orders, places and lines", body: orders(between) },
@@ -60,7 +50,7 @@ pub fn threads_page(between: &BetweenThreads, told: &ThreadsPage) -> String {
             anchor: "not-seen",
             heading: "Not in these figures",
             body: html! {
-                ul { @for note in &told.notes { li { (note) } } }
+                ul { @for note in notes(report) { li { (note) } } }
             },
         },
     ];
@@ -68,14 +58,14 @@ pub fn threads_page(between: &BetweenThreads, told: &ThreadsPage) -> String {
         (between.threads.len()) " " (between.of.one()) "s, " (whole(between.accesses)) " accesses; lines of " (between.line_bytes)
         " bytes that several threads use and one writes: " (between.lines.len()) "."
     } };
-    page("threads", &shortened(&told.recording, NAME_CHARACTERS), &lead, &sections)
+    page("threads", &shortened(&report.recording, NAME_CHARACTERS), &lead, &sections)
 }
 
-fn findings(between: &BetweenThreads, told: &ThreadsPage) -> Markup {
+fn findings(between: &BetweenThreads) -> Markup {
     html! {
         @if between.false_sharing.is_empty() && between.beside_hot.is_empty() { p { "No lines are shared without need by as much as is worth a change." } }
         @for (number, found) in between.false_sharing.iter().enumerate() {
-            (finding(number + 1, found, told.remedies.get(number).map_or("", String::as_str)))
+            (finding(number + 1, found, &remedy(&found.remedy, between.line_bytes)))
         }
         @for found in &between.beside_hot { (beside_hot(found, between.of.one())) }
     }
