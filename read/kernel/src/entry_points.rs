@@ -1,8 +1,8 @@
 //! A kernel's entry points, task switches and spin locks: found among its symbols, from a table of names by machine.
 
 use crate::{Error, KernelSymbols};
-use lineup_model::abi::Machine;
 use lineup_model::entry_points::{EntryPoints, TaskStruct};
+use lineup_model::machine::{CodeMachine, Machine};
 use lineup_model::types::{TypeId, Types};
 use std::ops::Range;
 
@@ -95,11 +95,11 @@ pub fn find(machine: Machine, symbols: &KernelSymbols) -> Result<EntryPoints, Er
 }
 
 fn names(machine: Machine) -> Option<&'static Names> {
-    match machine {
-        Machine::X86_64 => Some(&X86_64),
-        Machine::AArch64 => Some(&AARCH64),
-        Machine::Arm => Some(&ARM),
-        Machine::I386 => None,
+    match machine.description().code? {
+        CodeMachine::X86_64 => Some(&X86_64),
+        CodeMachine::AArch64 => Some(&AARCH64),
+        CodeMachine::Arm => Some(&ARM),
+        CodeMachine::I386 => None,
     }
 }
 

@@ -53,7 +53,7 @@ pub enum Error {
         container: &'static str,
     },
     /// A kernel for a machine that is not read.
-    #[error("a kernel for {machine}; Lineup reads little-endian x86_64, aarch64 and arm kernels")]
+    #[error("a kernel for {machine}; Lineup reads little-endian {} kernels", Machine::with_boards())]
     UnsupportedMachine {
         /// The machine in the header.
         machine: String,
@@ -139,13 +139,13 @@ pub enum Error {
         why: &'static str,
     },
     /// A machine that no full-system emulation is set up for.
-    #[error("kernels for {machine} cannot be booted; Lineup boots x86_64, aarch64 and arm kernels")]
+    #[error("kernels for {machine} cannot be booted; Lineup boots {} kernels", Machine::with_boards())]
     NotBootable {
         /// The machine.
         machine: Machine,
     },
     /// A machine whose kernels are not recorded.
-    #[error("kernels for {machine} are not recorded; x86_64, aarch64 and arm are")]
+    #[error("kernels for {machine} are not recorded; {} are", Machine::with_boards())]
     NotRecordable {
         /// The machine.
         machine: Machine,

@@ -3,7 +3,7 @@
 use crate::callbacks::{on_chain, on_chain_of, on_profiled, on_profiled_access};
 use crate::ffi::{self, Api, InsnBytes, MemCallback, NO_REGISTERS, READS_AND_WRITES, Tb};
 use crate::isa;
-use lineup_model::abi::Machine;
+use lineup_model::machine::CodeMachine;
 use lineup_profile::{Follower, Profile, Side, chains};
 use std::ffi::{CStr, c_void};
 
@@ -21,7 +21,7 @@ pub(crate) struct Insn {
 ///
 /// # Safety
 /// `tb` must be the block under translation.
-pub(crate) unsafe fn insns(api: &Api, machine: Machine, tb: *mut Tb) -> Vec<Insn> {
+pub(crate) unsafe fn insns(api: &Api, machine: CodeMachine, tb: *mut Tb) -> Vec<Insn> {
     // SAFETY: the caller's promise; indices are below the count.
     let raw = |index| unsafe {
         let handle = (api.block_insn)(tb, index);
@@ -29,7 +29,7 @@ pub(crate) unsafe fn insns(api: &Api, machine: Machine, tb: *mut Tb) -> Vec<Insn
     };
     // SAFETY: the caller's promise.
     let raw: Vec<_> = (0..unsafe { (api.block_insns)(tb) }).map(raw).collect();
-    let is_thumb = machine == Machine::Arm && {
+    let is_thumb = machine == CodeMachine::Arm && {
         let places: Vec<(u64, &[u8])> = raw.iter().map(|(_, pc, bytes)| (*pc, &**bytes)).collect();
         isa::is_thumb(&places, || raw.last().map_or_else(String::new, |(handle, _, _)| text(api, *handle)))
     };
@@ -64,7 +64,7 @@ fn text(api: &Api, handle: *mut ffi::Insn) -> String {
 /// `tb` must be the block under translation and `insns` its instructions.
 pub(crate) unsafe fn profile_block(
     api: &Api,
-    machine: Machine,
+    machine: CodeMachine,
     profile: &Profile,
     tb: *mut Tb,
     insns: &[Insn],

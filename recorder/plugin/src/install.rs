@@ -13,8 +13,8 @@ use lineup_recording::plan::Plan;
 
 /// Reads the plan, opens the output and asks for callbacks.
 pub(crate) fn install(api: Api, target: &str, is_system: bool, arguments: &[String]) -> Result<(), String> {
-    let machine =
-        Machine::named(target).ok_or_else(|| format!("the emulator's target {target} is not known"))?;
+    let machine = Machine::named(target).and_then(|machine| machine.description().code);
+    let machine = machine.ok_or_else(|| format!("the emulator's target {target} is not known"))?;
     if let Some(table) = arguments.iter().find_map(|argument| argument.strip_prefix("audit=")) {
         return audit::install(api, machine, table);
     }

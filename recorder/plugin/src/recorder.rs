@@ -12,7 +12,7 @@ use lineup_follow::images::Images;
 use lineup_follow::selection::Picker;
 use lineup_follow::thread::{Manner, RegionEntry};
 use lineup_model::access::{Arguments, CallEnd, ProcessId, StackRange, ThreadId};
-use lineup_model::machine::{Machine, ReturnAddress};
+use lineup_model::machine::{CodeMachine, ReturnAddress};
 use lineup_model::process::{AddressSpace, Origin, Process};
 use lineup_profile::Profile;
 use lineup_recording::journal::MOST_REGIONS;
@@ -72,7 +72,7 @@ pub(crate) struct Recorder {
     pub(crate) plan_path: String,
     /// The memory of this program and of the processes that it forks.
     space: AddressSpace,
-    pub(crate) machine: Machine,
+    pub(crate) machine: CodeMachine,
     pub(crate) is_discovery: bool,
     /// `None` in discovery.
     pub(crate) output: Option<Output>,
@@ -119,7 +119,7 @@ impl Recorder {
         api: Api,
         plan: Plan,
         plan_path: &str,
-        machine: Machine,
+        machine: CodeMachine,
         parent: Option<ProcessId>,
     ) -> Result<Self, String> {
         if plan.header.regions.len() > MOST_REGIONS {

@@ -151,10 +151,10 @@ fn reach(from: i64, to: i64) -> Option<i32> {
 mod tests {
     use super::*;
     use crate::unconditional_accesses::Follower;
-    use lineup_model::abi::Machine;
+    use lineup_model::machine::CodeMachine;
 
     fn of(block: &[&[u8]]) -> Chains {
-        let mut follower = Follower::new(Machine::X86_64);
+        let mut follower = Follower::new(CodeMachine::X86_64);
         chains(block.iter().map(|bytes| follower.step(0x40_0000, bytes)))
     }
 

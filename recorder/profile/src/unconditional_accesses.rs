@@ -5,7 +5,7 @@ use iced_x86::{
     Decoder, DecoderOptions, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register,
     UsedMemory,
 };
-use lineup_model::abi::Machine;
+use lineup_model::machine::CodeMachine;
 
 /// The accesses of an instruction.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -69,8 +69,8 @@ enum Manner {
 
 impl Follower {
     /// At the beginning of a block that an emulator executes.
-    pub fn new(machine: Machine) -> Self {
-        Self::of(if machine == Machine::X86_64 { Manner::Emulated } else { Manner::Unknown })
+    pub fn new(machine: CodeMachine) -> Self {
+        Self::of(if machine == CodeMachine::X86_64 { Manner::Emulated } else { Manner::Unknown })
     }
 
     /// At the beginning of a block that an x86-64 processor executes: there, vectors are accessed as a whole.
@@ -289,7 +289,7 @@ mod tests {
     /// Distances and kinds of the accesses of a block, and which have the same origin as the first; `None` where
     /// unknown.
     fn follow(block: &[&[u8]]) -> Vec<Option<Vec<(i64, bool)>>> {
-        let mut follower = Follower::new(Machine::X86_64);
+        let mut follower = Follower::new(CodeMachine::X86_64);
         let mut pc = 0x40_0000;
         block
             .iter()
@@ -332,7 +332,7 @@ mod tests {
 
     #[test]
     fn a_register_with_a_new_value_is_a_new_origin() {
-        let mut follower = Follower::new(Machine::X86_64);
+        let mut follower = Follower::new(CodeMachine::X86_64);
         let mut origin = |bytes: &[u8]| match follower.step(0, bytes) {
             Accesses::Certain(accesses) => (accesses[0].origin, accesses[0].distance),
             other => panic!("{other:?}"),
@@ -362,6 +362,6 @@ mod tests {
         assert_eq!(follow(&[&[0x8f, 0x00]]), [None]); // pop (%rax)
         assert_eq!(follow(&[&[0x67, 0x8b, 0x07]]), [None]); // mov (%edi), %eax wraps
         assert_eq!(follow(&[&[0x0f, 0x1f, 0x00]]), [Some(vec![])]); // nop (%rax)
-        assert_eq!(Follower::new(Machine::AArch64).step(0, &[0; 4]), Accesses::Unknown);
+        assert_eq!(Follower::new(CodeMachine::AArch64).step(0, &[0; 4]), Accesses::Unknown);
     }
 }

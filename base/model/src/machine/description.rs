@@ -13,6 +13,20 @@ pub enum Machine {
     AArch64,
 }
 
+/// A machine whose instructions Lineup reads: its programs can be recorded. Of any other, only types and their layouts
+/// are read.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum CodeMachine {
+    /// x86-64.
+    X86_64,
+    /// 32-bit x86.
+    I386,
+    /// 32-bit Arm.
+    Arm,
+    /// 64-bit Arm.
+    AArch64,
+}
+
 /// The facts about a machine.
 #[derive(PartialEq, Eq, Debug)]
 pub struct Description {
@@ -22,6 +36,8 @@ pub struct Description {
     pub file_code: u8,
     /// `e_machine` of its ELF files, from the generic ABI's list.
     pub elf_machine: u16,
+    /// The machine as one whose instructions are read; `None` where only layouts are.
+    pub code: Option<CodeMachine>,
     /// Bytes of a pointer in its usual data model.
     pub pointer_bytes: u8,
     /// No scalar inside an aggregate is aligned to more bytes than this.
@@ -107,6 +123,8 @@ pub struct Board {
     pub emulator: &'static str,
     /// The Debian package that holds it.
     pub package: &'static str,
+    /// The Fedora package that holds it.
+    pub fedora_package: &'static str,
     /// Options that choose board and processor.
     pub options: &'static [(&'static str, &'static str)],
     /// The serial console, as the kernel calls it.

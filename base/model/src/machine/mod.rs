@@ -12,11 +12,9 @@
 //! assert_eq!(on_stack.collect::<Vec<_>>(), [Machine::X86_64, Machine::I386]);
 //! ```
 
-mod aarch64;
-mod arm;
 mod description;
-mod i386;
 mod table;
-mod x86_64;
 
-pub use description::{BlockSide, Board, Description, EmulatorRegisters, Machine, ReturnAddress, ThreadAbi};
+pub use description::{
+    BlockSide, Board, CodeMachine, Description, EmulatorRegisters, Machine, ReturnAddress, ThreadAbi,
+};

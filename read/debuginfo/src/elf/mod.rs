@@ -16,7 +16,7 @@ pub use thread_slots::{SlotValue, ThreadSlot};
 use crate::{Bytes, Error};
 use lineup_model::abi::{Abi, Machine};
 use object::read::elf::{ElfFile, FileHeader, ProgramHeader};
-use object::{Architecture, Object, ObjectKind, ObjectSection, ObjectSegment, SectionFlags};
+use object::{Object, ObjectKind, ObjectSection, ObjectSegment, SectionFlags};
 use std::ops::Range;
 
 /// The kind of ELF file.
@@ -129,7 +129,7 @@ impl Elf {
     }
 
     fn read<'data>(elf: &impl Object<'data>, bytes: Bytes) -> Result<Elf, Error> {
-        let abi = abi(elf.architecture(), elf.is_64())?;
+        let abi = abi(elf, &bytes)?;
         compressed::check(elf, bytes.len() as u64)?;
         let kind = match elf.kind() {
             ObjectKind::Relocatable => FileKind::Relocatable,
@@ -323,14 +323,16 @@ fn check_length(bytes: &[u8]) -> Result<(), Error> {
     Ok(())
 }
 
-fn abi(architecture: Architecture, is_64: bool) -> Result<Abi, Error> {
-    match architecture {
-        Architecture::X86_64 => Ok(Abi::X86_64),
-        Architecture::X86_64_X32 => Ok(Abi { machine: Machine::X86_64, pointer_bytes: 4 }),
-        Architecture::I386 => Ok(Abi::I386),
-        Architecture::Arm => Ok(Abi::ARM),
-        Architecture::Aarch64 if is_64 => Ok(Abi::AARCH64),
-        other => Err(Error::UnsupportedMachine { machine: format!("{other:?}") }),
+/// A file of 32 bits for a machine of 64 is x32's, or none that is known.
+fn abi<'data>(elf: &impl Object<'data>, bytes: &[u8]) -> Result<Abi, Error> {
+    let number = bytes.get(18..20).and_then(|number| Some(u16::from_le_bytes(number.try_into().ok()?)));
+    let pointer_bytes = if elf.is_64() { 8 } else { 4 };
+    let is_known = |machine: &Machine| {
+        *machine == Machine::X86_64 || machine.description().pointer_bytes == pointer_bytes
+    };
+    match number.and_then(Machine::of_elf).filter(is_known) {
+        Some(machine) => Ok(Abi { machine, pointer_bytes }),
+        None => Err(Error::UnsupportedMachine { machine: format!("{:?}", elf.architecture()) }),
     }
 }
 

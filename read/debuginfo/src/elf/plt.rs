@@ -3,7 +3,8 @@
 //! A stub loads its target from a slot that a dynamic relocation fills; the relocation names the symbol. So the reader
 //! searches each stub for the one instruction that holds the slot's address.
 
-use lineup_model::abi::{Abi, Machine};
+use lineup_model::abi::Abi;
+use lineup_model::machine::CodeMachine;
 use object::{Object, ObjectSection, ObjectSymbol, ObjectSymbolTable, RelocationTarget};
 use std::collections::HashMap;
 use std::ops::Range;
@@ -14,6 +15,7 @@ pub(super) fn stubs<'data>(elf: &impl Object<'data>, abi: Abi) -> Vec<(Range<u64
     let got =
         elf.section_by_name(".got.plt").or_else(|| elf.section_by_name(".got")).map(|got| got.address());
     let mut stubs = Vec::new();
+    let Some(machine) = abi.machine.description().code else { return stubs };
     for section in elf.sections() {
         let name = section.name_bytes().unwrap_or_default();
         if !(name.starts_with(b".plt") || name == b".iplt") {
@@ -21,7 +23,7 @@ pub(super) fn stubs<'data>(elf: &impl Object<'data>, abi: Abi) -> Vec<(Range<u64
         }
         let Ok(data) = section.data() else { continue };
         let code = Code { data, address: section.address(), got: got.unwrap_or(0) };
-        for (range, slot) in code.jumps(abi.machine) {
+        for (range, slot) in code.jumps(machine) {
             if let Some(name) = slots.get(&slot) {
                 stubs.push((range, name.clone()));
             }
@@ -53,18 +55,18 @@ struct Code<'data> {
 
 impl Code<'_> {
     /// Each stub's addresses with the address of the slot that it jumps through.
-    fn jumps(&self, machine: Machine) -> Vec<(Range<u64>, u64)> {
+    fn jumps(&self, machine: CodeMachine) -> Vec<(Range<u64>, u64)> {
         match machine {
-            Machine::X86_64 => self.x86(|code, offset| {
+            CodeMachine::X86_64 => self.x86(|code, offset| {
                 let displacement = code.word(offset + 2)?.cast_signed();
                 Some(code.at(offset).wrapping_add(6).wrapping_add_signed(i64::from(displacement)))
             }),
-            Machine::I386 => self.x86(|code, offset| match code.data.get(offset + 1)? {
+            CodeMachine::I386 => self.x86(|code, offset| match code.data.get(offset + 1)? {
                 0x25 => code.word(offset + 2).map(u64::from),
                 _ => Some(code.got.wrapping_add(u64::from(code.word(offset + 2)?)) & 0xffff_ffff),
             }),
-            Machine::AArch64 => self.aarch64(),
-            Machine::Arm => self.arm(),
+            CodeMachine::AArch64 => self.aarch64(),
+            CodeMachine::Arm => self.arm(),
         }
     }
 

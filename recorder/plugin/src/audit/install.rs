@@ -4,15 +4,15 @@ use super::callbacks;
 use super::seen::AuditState;
 use super::state::{AUDIT, Audit, State, get};
 use crate::ffi::Api;
-use lineup_model::machine::Machine;
+use lineup_model::machine::CodeMachine;
 use lineup_recording::audit::{Findings, Table};
 use std::cell::RefCell;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Mutex, MutexGuard};
 
 /// Reads the table and asks for callbacks.
-pub(crate) fn install(api: Api, machine: Machine, path: &str) -> Result<(), String> {
-    if !machine.is_host() {
+pub(crate) fn install(api: Api, machine: CodeMachine, path: &str) -> Result<(), String> {
+    if !machine.machine().is_host() {
         return Err("an audit is of programs of this machine".into());
     }
     let text = std::fs::read_to_string(path)

@@ -4,7 +4,7 @@ use super::seen::AuditState;
 use crate::ffi::Api;
 use lineup_follow::{images, maps};
 use lineup_model::image::LoadedImage;
-use lineup_model::machine::Machine;
+use lineup_model::machine::CodeMachine;
 use lineup_recording::audit::{Global, Site, Table, TypedByte};
 use std::ops::Range;
 use std::path::Path;
@@ -30,7 +30,7 @@ pub(super) struct AccessInstruction {
 /// The threads' shared state.
 pub(super) struct Audit {
     pub(super) api: Api,
-    pub(super) machine: Machine,
+    pub(super) machine: CodeMachine,
     pub(super) table: Table,
     /// The emulator's offset from a guest address to a host address.
     pub(super) guest_base: AtomicU64,

@@ -7,15 +7,15 @@ mod x86;
 
 use instruction_set::InstructionSet;
 pub(crate) use lineup_follow::flow::{Flow, Insn};
-use lineup_model::abi::Machine;
+use lineup_model::machine::CodeMachine;
 
 /// The instruction set of a machine.
-pub(crate) fn of(machine: Machine) -> &'static dyn InstructionSet {
+pub(crate) fn of(machine: CodeMachine) -> &'static dyn InstructionSet {
     match machine {
-        Machine::X86_64 => &x86::X86_64,
-        Machine::I386 => &x86::I386,
-        Machine::AArch64 => &aarch64::A64,
-        Machine::Arm => &arm::Arm32,
+        CodeMachine::X86_64 => &x86::X86_64,
+        CodeMachine::I386 => &x86::I386,
+        CodeMachine::AArch64 => &aarch64::A64,
+        CodeMachine::Arm => &arm::Arm32,
     }
 }
 
@@ -49,7 +49,7 @@ const PAGE_BYTES: u64 = 4096;
 /// instruction that lies across pages, unless that is its first; QEMU 7.2 lists it all the same, with bytes of the
 /// first page, and once more, whole, in a block of its own. It reads an address or a constant as a whole: when that
 /// lies across pages, bytes of the first page are not listed either.
-pub(crate) fn is_only_listed(machine: Machine, index: usize, pc: u64, bytes: &[u8]) -> bool {
+pub(crate) fn is_only_listed(machine: CodeMachine, index: usize, pc: u64, bytes: &[u8]) -> bool {
     const LONGEST_BYTES: u64 = 15;
     let reaches_pages_end = pc % PAGE_BYTES + LONGEST_BYTES > PAGE_BYTES;
     index > 0 && reaches_pages_end && of(machine).is_cut_off(bytes)
@@ -63,15 +63,15 @@ mod tests {
     #[test]
     fn each_machine_has_its_own_numbers() {
         let meaning = |machine, number| of(machine).system_call(number);
-        assert_eq!(meaning(Machine::X86_64, 59), Some(Call::Exec));
-        assert_eq!(meaning(Machine::AArch64, 221), Some(Call::Exec));
-        assert_eq!(meaning(Machine::Arm, 11), Some(Call::Exec));
-        assert_eq!(meaning(Machine::X86_64, 11), Some(Call::Unmap));
-        assert_eq!(meaning(Machine::AArch64, 139), Some(Call::HandlerReturns));
-        assert_eq!(meaning(Machine::X86_64, 158), Some(Call::SetBase));
-        assert_eq!(meaning(Machine::I386, 243), Some(Call::SetDescriptor));
-        assert_eq!(meaning(Machine::Arm, 243), None);
-        assert_eq!(meaning(Machine::X86_64, 0), None);
+        assert_eq!(meaning(CodeMachine::X86_64, 59), Some(Call::Exec));
+        assert_eq!(meaning(CodeMachine::AArch64, 221), Some(Call::Exec));
+        assert_eq!(meaning(CodeMachine::Arm, 11), Some(Call::Exec));
+        assert_eq!(meaning(CodeMachine::X86_64, 11), Some(Call::Unmap));
+        assert_eq!(meaning(CodeMachine::AArch64, 139), Some(Call::HandlerReturns));
+        assert_eq!(meaning(CodeMachine::X86_64, 158), Some(Call::SetBase));
+        assert_eq!(meaning(CodeMachine::I386, 243), Some(Call::SetDescriptor));
+        assert_eq!(meaning(CodeMachine::Arm, 243), None);
+        assert_eq!(meaning(CodeMachine::X86_64, 0), None);
     }
 
     fn thumb(pc: u64, words: &[&[u8]], text: &str) -> bool {
@@ -98,29 +98,29 @@ mod tests {
     fn what_only_leaves_its_block_is_known() {
         let leaves = |machine, bytes: &[u8]| of(machine).only_leaves(bytes, false);
         for bytes in [&[0x0f, 0x05][..], &[0xcd, 0x80], &[0x0f, 0x34], &[0x0f, 0x0b], &[0xcc]] {
-            assert!(leaves(Machine::X86_64, bytes), "{bytes:x?}");
+            assert!(leaves(CodeMachine::X86_64, bytes), "{bytes:x?}");
         }
-        assert!(!leaves(Machine::X86_64, &[0xc3]) && !leaves(Machine::X86_64, &[0x0f, 0x0b, 0x00]));
-        assert!(leaves(Machine::AArch64, &[0x01, 0x00, 0x00, 0xd4])); // svc #0
-        assert!(leaves(Machine::AArch64, &[0x00, 0x00, 0x20, 0xd4])); // brk #0
-        assert!(leaves(Machine::AArch64, &[0xc0, 0x03, 0x5f, 0xd6])); // ret
-        assert!(!leaves(Machine::AArch64, &[0xfd, 0x7b, 0xc1, 0xa8])); // ldp x29, x30, [sp], #16
-        assert!(leaves(Machine::Arm, &[0x1e, 0xff, 0x2f, 0xe1])); // bx lr
-        assert!(!leaves(Machine::Arm, &[0x10, 0x80, 0xbd, 0xe8])); // pop {r4, pc}
-        assert!(of(Machine::Arm).only_leaves(&[0x70, 0x47], true)); // bx lr
-        assert!(leaves(Machine::Arm, &[0x00, 0x00, 0x00, 0xef])); // svc 0
-        assert!(leaves(Machine::Arm, &[0xf0, 0x00, 0xf0, 0xe7])); // udf #0
-        assert!(leaves(Machine::Arm, &[0x70, 0x00, 0x20, 0xe1])); // bkpt #0
-        assert!(!leaves(Machine::Arm, &[0x10, 0x40, 0x2d, 0xe9])); // push {r4, lr}
-        assert!(of(Machine::Arm).only_leaves(&[0x00, 0xdf], true)); // svc 0
-        assert!(!of(Machine::Arm).only_leaves(&[0x00, 0xf0, 0x01, 0xef], true)); // long Thumb instructions are none
+        assert!(!leaves(CodeMachine::X86_64, &[0xc3]) && !leaves(CodeMachine::X86_64, &[0x0f, 0x0b, 0x00]));
+        assert!(leaves(CodeMachine::AArch64, &[0x01, 0x00, 0x00, 0xd4])); // svc #0
+        assert!(leaves(CodeMachine::AArch64, &[0x00, 0x00, 0x20, 0xd4])); // brk #0
+        assert!(leaves(CodeMachine::AArch64, &[0xc0, 0x03, 0x5f, 0xd6])); // ret
+        assert!(!leaves(CodeMachine::AArch64, &[0xfd, 0x7b, 0xc1, 0xa8])); // ldp x29, x30, [sp], #16
+        assert!(leaves(CodeMachine::Arm, &[0x1e, 0xff, 0x2f, 0xe1])); // bx lr
+        assert!(!leaves(CodeMachine::Arm, &[0x10, 0x80, 0xbd, 0xe8])); // pop {r4, pc}
+        assert!(of(CodeMachine::Arm).only_leaves(&[0x70, 0x47], true)); // bx lr
+        assert!(leaves(CodeMachine::Arm, &[0x00, 0x00, 0x00, 0xef])); // svc 0
+        assert!(leaves(CodeMachine::Arm, &[0xf0, 0x00, 0xf0, 0xe7])); // udf #0
+        assert!(leaves(CodeMachine::Arm, &[0x70, 0x00, 0x20, 0xe1])); // bkpt #0
+        assert!(!leaves(CodeMachine::Arm, &[0x10, 0x40, 0x2d, 0xe9])); // push {r4, lr}
+        assert!(of(CodeMachine::Arm).only_leaves(&[0x00, 0xdf], true)); // svc 0
+        assert!(!of(CodeMachine::Arm).only_leaves(&[0x00, 0xf0, 0x01, 0xef], true)); // long Thumb instructions are none
     }
 
     #[test]
     fn an_instruction_across_pages_is_listed_before_it_is_executed() {
         let lea = [0x49, 0x8d, 0x96, 0x00, 0x02, 0x00, 0x00]; // lea 0x200(%r14), %rdx
         let is_only_listed =
-            |index, pc, bytes: &[u8]| super::is_only_listed(Machine::X86_64, index, pc, bytes);
+            |index, pc, bytes: &[u8]| super::is_only_listed(CodeMachine::X86_64, index, pc, bytes);
         // The four bytes of the distance are read at once.
         assert!(is_only_listed(4, 0x1ffa, &lea[..3]) && is_only_listed(4, 0x1ffe, &lea[..2]));
         assert!(!is_only_listed(0, 0x1ffa, &lea) && !is_only_listed(4, 0x1ff9, &lea));

@@ -11,7 +11,7 @@ use crate::output::Output;
 use crate::recorder::profile_of;
 use crate::unwatched::Unwatched;
 use lineup_cache::{CacheSpec, Directory};
-use lineup_model::machine::Machine;
+use lineup_model::machine::CodeMachine;
 use lineup_model::region::RegionId;
 use lineup_recording::Mode;
 use lineup_recording::plan::Plan;
@@ -20,7 +20,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
 /// Opens the output and watches for the marker.
-pub(crate) fn install(api: Api, machine: Machine, plan: Plan) -> Result<(), String> {
+pub(crate) fn install(api: Api, machine: CodeMachine, plan: Plan) -> Result<(), String> {
     let kernel =
         plan.system.clone().ok_or("the plan says nothing of the kernel; use `lineup record --kernel`")?;
     if kernel.cpus as usize > MAX_CPUS {

@@ -12,7 +12,7 @@ use crate::output::Output;
 use crate::unwatched::Unwatched;
 use lineup_cache::{CacheSpec, Directory};
 use lineup_follow::selection::Picker;
-use lineup_model::machine::{Machine, ReturnAddress};
+use lineup_model::machine::{CodeMachine, ReturnAddress};
 use lineup_model::region::RegionId;
 use lineup_profile::Profile;
 use lineup_recording::plan::Plan;
@@ -52,7 +52,7 @@ pub(crate) struct System {
     pub(crate) api: Api,
     pub(crate) plan: Plan,
     pub(crate) kernel: SystemPlan,
-    pub(crate) machine: Machine,
+    pub(crate) machine: CodeMachine,
     pub(super) caches: Vec<CacheSpec>,
     /// Runs of instructions are cut at lines of this size.
     pub(super) line_bytes: u64,

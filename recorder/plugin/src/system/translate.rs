@@ -9,7 +9,7 @@ use super::sites::{DataSite, Meaning, Noted, NotedSite, Role, Run};
 use crate::ask::OnTranslate;
 use crate::ffi::{self, InsnBytes, NO_REGISTERS, READS_AND_WRITES, Tb};
 use crate::isa::{self, Flow};
-use lineup_model::abi::Machine;
+use lineup_model::machine::CodeMachine;
 use std::ffi::c_void;
 
 /// Address of 32-bit Arm's vectors, which change modes by a return from an exception without an exception.
@@ -82,7 +82,7 @@ impl System {
 
     /// Never for a program's code: on Arm it may be in another instruction set.
     pub(super) fn privileged(&self, pc: u64, bytes: &[u8]) -> Option<Privileged> {
-        let is_vector = self.machine == Machine::Arm && pc >= ARM_VECTORS;
+        let is_vector = self.machine == CodeMachine::Arm && pc >= ARM_VECTORS;
         let is_kernel = pc >= self.kernel.entries.kernel_start && !is_vector;
         is_kernel.then(|| isa::of(self.machine).privileged(bytes)).flatten()
     }

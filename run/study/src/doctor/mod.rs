@@ -11,7 +11,7 @@ use crate::process::tool;
 use crate::progress::Progress;
 use crate::recorder;
 use crate::trials::bolt::Bolt;
-use lineup_model::machine::Machine;
+use lineup_model::machine::{Board, Machine};
 use lineup_prove::metric::Absence;
 pub use packages::System;
 use std::fs;
@@ -69,12 +69,6 @@ impl State {
     }
 }
 
-/// Machines whose programs are recorded under an emulator.
-const OF_PROGRAMS: [Machine; 4] = [Machine::X86_64, Machine::I386, Machine::AArch64, Machine::Arm];
-
-/// Machines whose kernels are.
-const OF_KERNELS: [Machine; 3] = [Machine::X86_64, Machine::AArch64, Machine::Arm];
-
 /// Every check, in the order in which users need them.
 pub fn checks(system: &System, progress: &dyn Progress) -> Vec<Check> {
     let mut checks = Vec::new();
@@ -85,7 +79,7 @@ pub fn checks(system: &System, progress: &dyn Progress) -> Vec<Check> {
     add("native engine", "recording programs of this machine at their own speed", native());
     add("attaching", "recording a process that runs (--pid)", attaching());
     progress.stage("trying emulators of programs");
-    for machine in OF_PROGRAMS {
+    for machine in Machine::ALL.into_iter().filter(|machine| machine.description().code.is_some()) {
         let name = format!("{machine} programs, emulated");
         add(
             &name,
@@ -94,9 +88,9 @@ pub fn checks(system: &System, progress: &dyn Progress) -> Vec<Check> {
         );
     }
     progress.stage("looking for emulators of machines");
-    for machine in OF_KERNELS {
+    for (machine, board) in Machine::ALL.into_iter().filter_map(|one| Some((one, one.description().board?))) {
         let name = format!("{machine} kernels");
-        add(&name, "recording whole kernels", kernels(machine, system));
+        add(&name, "recording whole kernels", kernels(machine, board, system));
     }
     progress.stage("trying counters");
     add("hardware counters", "cycles, misses and the like in `measure` and `compare`", counted("cycles"));
@@ -205,13 +199,8 @@ fn emulated(machine: Machine, system: &System) -> State {
     }
 }
 
-fn kernels(machine: Machine, system: &System) -> State {
-    let packages = match machine {
-        Machine::X86_64 | Machine::I386 => ("qemu-system-x86", "qemu-system-x86-core"),
-        Machine::Arm => ("qemu-system-arm", "qemu-system-arm-core"),
-        Machine::AArch64 => ("qemu-system-arm", "qemu-system-aarch64-core"),
-    };
-    let install = system.install(packages.0, packages.1);
+fn kernels(machine: Machine, board: &Board, system: &System) -> State {
+    let install = system.install(board.package, board.fedora_package);
     let found = find_emulator(machine).and_then(|emulator| {
         recorder::require_plugins(&emulator.command, machine)?;
         Ok(emulator.name)

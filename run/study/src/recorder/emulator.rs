@@ -39,6 +39,12 @@ impl Emulator {
     /// The emulator for programs of a machine.
     pub(super) fn find(machine: Machine) -> Result<Emulator> {
         let name = machine.description().program_emulator;
+        if machine.description().code.is_none() {
+            return Err(Error::Start(format!(
+                "programs for {machine} are not recorded: Lineup reads their types, not their instructions; `lineup \
+                 layout` shows the types"
+            )));
+        }
         let command = on_path(name).ok_or_else(|| Error::not_installed(name, "qemu-user"))?;
         let version = tool::output(Command::new(&command).arg("--version")).doing(name)?;
         let version = String::from_utf8_lossy(&version.stdout).lines().next().unwrap_or_default().to_owned();

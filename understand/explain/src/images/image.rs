@@ -146,9 +146,8 @@ impl<'a> Image<'a> {
 
     /// Splits a range of code at mapping symbols and leaves out data.
     pub fn code_runs(&self, range: &Range<u64>) -> Vec<(Range<u64>, InstructionSet)> {
-        let Some(usual) = self.abi().map(|abi| InstructionSet::usual(abi.machine)) else {
-            return Vec::new();
-        };
+        let code = self.abi().and_then(|abi| abi.machine.description().code);
+        let Some(usual) = code.map(InstructionSet::usual) else { return Vec::new() };
         let marks = self.debug.map(DebugInfo::mapping_symbols).unwrap_or_default();
         let first = marks.partition_point(|mark| mark.address <= range.start);
         let set = |mapping: Mapping| match mapping {

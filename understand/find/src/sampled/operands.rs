@@ -2,8 +2,8 @@
 
 use lineup_debuginfo::DebugInfo;
 use lineup_explain::instruction::{InstructionSet, Register, decode};
-use lineup_model::abi::Machine;
 use lineup_model::access::AccessKind;
+use lineup_model::machine::CodeMachine;
 use lineup_samples::data_source::Operation;
 use lineup_samples::operand::Operand;
 
@@ -17,8 +17,8 @@ const AARCH64: u16 = 32;
 /// The one operand in memory of the instruction at a link address. `None` without such an operand, with several, or
 /// when the machine's registers are not known.
 pub fn operand_at(debug: &DebugInfo, at: u64) -> Option<Operand> {
-    let machine = debug.abi().machine;
-    if !matches!(machine, Machine::X86_64 | Machine::AArch64) {
+    let machine = debug.abi().machine.description().code?;
+    if !matches!(machine, CodeMachine::X86_64 | CodeMachine::AArch64) {
         return None;
     }
     // Less at the end of a section.
@@ -30,7 +30,7 @@ pub fn operand_at(debug: &DebugInfo, at: u64) -> Option<Operand> {
         return None;
     }
     let number = |register: Register| match machine {
-        Machine::X86_64 => X86_64.get(usize::from(register.0)).copied(),
+        CodeMachine::X86_64 => X86_64.get(usize::from(register.0)).copied(),
         _ => (register.0 < AARCH64).then_some(u32::from(register.0)),
     };
     let base = match first.at.base {

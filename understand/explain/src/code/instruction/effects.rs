@@ -4,8 +4,8 @@
 //! Everything else that writes a register makes its value unknown. All expressions of one instruction are evaluated on
 //! the registers as they were before it.
 
-use lineup_model::abi::Machine;
 use lineup_model::access::AccessKind;
+use lineup_model::machine::CodeMachine;
 
 /// A register by its DWARF number.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -35,12 +35,12 @@ pub enum InstructionSet {
 
 impl InstructionSet {
     /// The usual set of a machine (A32 on 32-bit Arm).
-    pub fn usual(machine: Machine) -> Self {
+    pub fn usual(machine: CodeMachine) -> Self {
         match machine {
-            Machine::X86_64 => Self::X86_64,
-            Machine::I386 => Self::I386,
-            Machine::AArch64 => Self::AArch64,
-            Machine::Arm => Self::A32,
+            CodeMachine::X86_64 => Self::X86_64,
+            CodeMachine::I386 => Self::I386,
+            CodeMachine::AArch64 => Self::AArch64,
+            CodeMachine::Arm => Self::A32,
         }
     }
 }

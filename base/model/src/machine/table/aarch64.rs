@@ -1,13 +1,14 @@
 //! 64-bit Arm, after Arm's procedure call standard (AAPCS64) and its ELF supplement.
 
-use super::description::{
-    BlockSide, Board, Description, EmulatorRegisters, Machine, ReturnAddress, ThreadAbi,
+use crate::machine::description::{
+    BlockSide, Board, CodeMachine, Description, EmulatorRegisters, Machine, ReturnAddress, ThreadAbi,
 };
 
 pub(super) const DESCRIPTION: Description = Description {
     name: "aarch64",
     file_code: 3,
     elf_machine: 183,
+    code: Some(CodeMachine::AArch64),
     pointer_bytes: 8,
     max_scalar_align_bytes: 16,
     long_double_bytes: 16,
@@ -36,6 +37,7 @@ pub(super) const DESCRIPTION: Description = Description {
     board: Some(&Board {
         emulator: "qemu-system-aarch64",
         package: "qemu-system-arm",
+        fedora_package: "qemu-system-aarch64-core",
         // Without random seeds in the device tree.
         options: &[("-M", "virt,dtb-randomness=off"), ("-cpu", "cortex-a72")],
         console: "ttyAMA0",

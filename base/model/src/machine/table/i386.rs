@@ -1,11 +1,14 @@
 //! 32-bit x86, after the System V ABI's supplement for it.
 
-use super::description::{BlockSide, Description, EmulatorRegisters, Machine, ReturnAddress, ThreadAbi};
+use crate::machine::description::{
+    BlockSide, CodeMachine, Description, EmulatorRegisters, Machine, ReturnAddress, ThreadAbi,
+};
 
 pub(super) const DESCRIPTION: Description = Description {
     name: "i386",
     file_code: 1,
     elf_machine: 3,
+    code: Some(CodeMachine::I386),
     pointer_bytes: 4,
     max_scalar_align_bytes: 4,
     long_double_bytes: 12,

@@ -1,12 +1,16 @@
 //! All machines, and where the description of each is.
 
-use super::description::{Description, Machine};
-use super::{aarch64, arm, i386, x86_64};
+mod aarch64;
+mod arm;
+mod i386;
+mod x86_64;
+
+use crate::machine::description::{CodeMachine, Description, Machine};
 use std::fmt;
 
 impl Machine {
     /// All machines.
-    pub const ALL: [Machine; 4] = [Machine::X86_64, Machine::I386, Machine::Arm, Machine::AArch64];
+    pub const ALL: [Machine; 4] = [Machine::X86_64, Machine::I386, Machine::AArch64, Machine::Arm];
 
     /// The facts about this machine.
     pub const fn description(self) -> &'static Description {
@@ -33,9 +37,40 @@ impl Machine {
         Self::ALL.into_iter().find(|machine| machine.description().elf_machine == elf_machine)
     }
 
+    /// The names of the machines whose kernels boot on an emulated board, as part of a sentence.
+    pub fn with_boards() -> String {
+        let boots = |machine: &Machine| machine.description().board.is_some();
+        let names: Vec<&str> = Self::ALL
+            .iter()
+            .filter(|machine| boots(machine))
+            .map(|machine| machine.description().name)
+            .collect();
+        match names.split_last() {
+            Some((last, others)) if !others.is_empty() => format!("{} and {last}", others.join(", ")),
+            _ => names.concat(),
+        }
+    }
+
     /// True when the machine that this code runs on runs such programs itself.
     pub fn is_host(self) -> bool {
         self.description().name == std::env::consts::ARCH
+    }
+}
+
+impl CodeMachine {
+    /// The machine.
+    pub const fn machine(self) -> Machine {
+        match self {
+            Self::X86_64 => Machine::X86_64,
+            Self::I386 => Machine::I386,
+            Self::Arm => Machine::Arm,
+            Self::AArch64 => Machine::AArch64,
+        }
+    }
+
+    /// The facts about it.
+    pub const fn description(self) -> &'static Description {
+        self.machine().description()
     }
 }
 
@@ -56,6 +91,7 @@ mod tests {
             assert_eq!(Machine::named(described.name), Some(machine));
             assert_eq!(Machine::of_file_code(described.file_code), Some(machine));
             assert_eq!(Machine::of_elf(described.elf_machine), Some(machine));
+            assert!(described.code.is_none_or(|code| code.machine() == machine));
             assert_ne!(described.counterpart.description().pointer_bytes, described.pointer_bytes);
         }
         assert_eq!(Machine::named("mips"), None);

@@ -1,13 +1,14 @@
 //! x86-64, after the System V ABI's supplement for it.
 
-use super::description::{
-    BlockSide, Board, Description, EmulatorRegisters, Machine, ReturnAddress, ThreadAbi,
+use crate::machine::description::{
+    BlockSide, Board, CodeMachine, Description, EmulatorRegisters, Machine, ReturnAddress, ThreadAbi,
 };
 
 pub(super) const DESCRIPTION: Description = Description {
     name: "x86_64",
     file_code: 0,
     elf_machine: 62,
+    code: Some(CodeMachine::X86_64),
     pointer_bytes: 8,
     max_scalar_align_bytes: 16,
     long_double_bytes: 16,
@@ -38,6 +39,7 @@ pub(super) const DESCRIPTION: Description = Description {
     board: Some(&Board {
         emulator: "qemu-system-x86_64",
         package: "qemu-system-x86",
+        fedora_package: "qemu-system-x86-core",
         // Without the instructions for random numbers.
         options: &[("-cpu", "max,-rdrand,-rdseed")],
         console: "ttyS0",

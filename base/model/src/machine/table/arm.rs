@@ -1,13 +1,14 @@
 //! 32-bit Arm, after Arm's procedure call standard (AAPCS) and its ELF supplement.
 
-use super::description::{
-    BlockSide, Board, Description, EmulatorRegisters, Machine, ReturnAddress, ThreadAbi,
+use crate::machine::description::{
+    BlockSide, Board, CodeMachine, Description, EmulatorRegisters, Machine, ReturnAddress, ThreadAbi,
 };
 
 pub(super) const DESCRIPTION: Description = Description {
     name: "arm",
     file_code: 2,
     elf_machine: 40,
+    code: Some(CodeMachine::Arm),
     pointer_bytes: 4,
     max_scalar_align_bytes: 8,
     long_double_bytes: 8,
@@ -36,6 +37,7 @@ pub(super) const DESCRIPTION: Description = Description {
     board: Some(&Board {
         emulator: "qemu-system-arm",
         package: "qemu-system-arm",
+        fedora_package: "qemu-system-arm-core",
         // Without random seeds in the device tree.
         options: &[("-M", "virt,dtb-randomness=off"), ("-cpu", "cortex-a15")],
         console: "ttyAMA0",
