@@ -11,6 +11,8 @@ pub enum Machine {
     Arm,
     /// 64-bit Arm.
     AArch64,
+    /// 64-bit RISC-V. Its layouts are read.
+    RiscV64,
 }
 
 /// A machine whose instructions Lineup reads: its programs can be recorded. Of any other, only types and their layouts

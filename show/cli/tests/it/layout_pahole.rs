@@ -141,7 +141,7 @@ fn listing(file: &Path) -> Vec<pahole::Printed> {
 const SHAPES: &str = include_str!("shapes.c");
 
 #[test]
-fn every_shape_of_bit_field_and_alignment_agrees_on_four_machines_and_two_versions() {
+fn every_shape_of_bit_field_and_alignment_agrees_on_five_machines_and_two_versions() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let source = folder.path().join("shapes.c");
     std::fs::write(&source, SHAPES).expect("a writable folder");
@@ -150,6 +150,7 @@ fn every_shape_of_bit_field_and_alignment_agrees_on_four_machines_and_two_versio
         ("i686-linux-gnu-gcc", "gcc-i686-linux-gnu"),
         ("arm-linux-gnueabihf-gcc", "gcc-arm-linux-gnueabihf"),
         ("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu"),
+        ("riscv64-linux-gnu-gcc", "gcc-riscv64-linux-gnu"),
     ] {
         for version in ["-gdwarf-4", "-gdwarf-5"] {
             let object = folder.path().join(format!("{compiler}{version}.o"));

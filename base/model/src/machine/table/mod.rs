@@ -3,6 +3,7 @@
 mod aarch64;
 mod arm;
 mod i386;
+mod riscv64;
 mod x86_64;
 
 use crate::machine::description::{CodeMachine, Description, Machine};
@@ -10,7 +11,8 @@ use std::fmt;
 
 impl Machine {
     /// All machines.
-    pub const ALL: [Machine; 4] = [Machine::X86_64, Machine::I386, Machine::AArch64, Machine::Arm];
+    pub const ALL: [Machine; 5] =
+        [Machine::X86_64, Machine::I386, Machine::AArch64, Machine::Arm, Machine::RiscV64];
 
     /// The facts about this machine.
     pub const fn description(self) -> &'static Description {
@@ -19,6 +21,7 @@ impl Machine {
             Machine::I386 => &i386::DESCRIPTION,
             Machine::Arm => &arm::DESCRIPTION,
             Machine::AArch64 => &aarch64::DESCRIPTION,
+            Machine::RiscV64 => &riscv64::DESCRIPTION,
         }
     }
 
