@@ -213,6 +213,8 @@ pub enum PartPlace {
         /// A call makes both arrays.
         is_made: bool,
     },
+    /// A member is a `Box` of them.
+    Boxed,
 }
 
 /// Members that leave the objects of a class for memory of their own.

@@ -223,8 +223,12 @@ impl Work<'_, '_> {
             Subject::Function(_) => None,
         };
         let is_worth_it = |trial: &Trial| scaled(trial.gain) >= self.options.least_gain;
-        let has_order = gain.trials.iter().any(|trial| trial.kind == Kind::Order && is_worth_it(trial));
-        let is_written = best.kind == Kind::Split && self.is_of_cpp(gain.subject);
+        let has = |kind: Kind| gain.trials.iter().any(|trial| trial.kind == kind && is_worth_it(trial));
+        let (has_order, has_box) = (has(Kind::Order), has(Kind::Boxed));
+        let is_written = match best.kind {
+            Kind::Split => self.is_of_cpp(gain.subject),
+            kind => kind == Kind::Boxed,
+        };
         let by_hand = match (&library, &subject) {
             (Some(library), Some(name)) => Some(manual_edits::of_library(name, library)),
             (_, Some(name)) if self.options.next.is_none() => {
@@ -232,6 +236,9 @@ impl Work<'_, '_> {
                 manual_edits::edit(name, kind, &gain.evidence, map.as_ref()).map(|edit| match has_order {
                     true if is_written => format!("{edit}; else it orders the members"),
                     true => format!("{edit}; lineup study orders the members instead"),
+                    false if has_box && !is_written => {
+                        format!("{edit}; lineup study moves members into a Box instead, where the sources allow it")
+                    }
                     false => edit,
                 })
             }
@@ -239,7 +246,9 @@ impl Work<'_, '_> {
         };
         Some(Finding {
             next: match library {
-                None if by_hand.is_none() || has_order || is_written => self.next(best.kind, &functions),
+                None if by_hand.is_none() || has_order || has_box || is_written => {
+                    self.next(best.kind, &functions)
+                }
                 _ => String::new(),
             },
             by_hand,

@@ -64,7 +64,7 @@ pub(crate) fn forbidden_outright(
     }
     match subject.aggregate.kind {
         _ if subject.types.get(subject.id).is_some_and(|ty| ty.language == Language::Rust) => {
-            Err(Binding::new(Constraint::CompilersOrder).because("only C and C++ are edited"))
+            Err(Binding::new(Constraint::CompilersOrder).because("orders are written in C and C++ alone"))
         }
         AggregateKind::Union | AggregateKind::Variants => Err(Binding::new(Constraint::Union)),
         _ if spelling.name.contains('<') => {

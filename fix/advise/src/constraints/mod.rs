@@ -18,5 +18,6 @@ pub(crate) mod paragraphs;
 pub(crate) mod randomised_layout;
 pub(crate) mod required_alignment;
 pub(crate) mod review;
+pub(crate) mod rust_uses;
 pub(crate) mod shape_rules;
 pub(crate) mod source_scan;

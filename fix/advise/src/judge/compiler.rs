@@ -49,6 +49,32 @@ impl CompileError {
     }
 }
 
+/// An error of Rust's compiler.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct RustError {
+    /// File, relative to the source folder.
+    pub path: String,
+    /// Line, from 1.
+    pub line: u32,
+    /// Column in characters, from 1.
+    pub column: u32,
+    /// Its code, as in `E0609`; empty where it has none.
+    pub code: String,
+    /// The message.
+    pub words: String,
+}
+
+/// The answer of `cargo check` for all targets of a workspace.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CargoCheck {
+    /// The errors; none when it succeeds.
+    pub errors: Vec<RustError>,
+    /// The folder of the package, relative to the source folder; empty for the source folder itself.
+    pub package: String,
+    /// The text of the package's `Cargo.toml`.
+    pub manifest: String,
+}
+
 /// Compiles candidates. The library calls it once per candidate.
 pub trait Judge {
     /// Builds the sources with some files replaced (path relative to the source folder, new text) and
@@ -70,6 +96,31 @@ pub trait Judge {
         _asserted: &Asserted,
     ) -> Result<bool, CompileError> {
         Ok(false)
+    }
+
+    /// Has Cargo check every target of the workspace that holds this file, without making code. `None` when this judge
+    /// cannot.
+    ///
+    /// # Errors
+    /// As [`Judge::compile`]; [`CompileError::Rejected`] when Cargo fails without an error at a place.
+    fn check_rust(
+        &mut self,
+        _edited: &BTreeMap<String, String>,
+        _path: &str,
+    ) -> Result<Option<CargoCheck>, CompileError> {
+        Ok(None)
+    }
+
+    /// These texts of Rust, formatted as the workspace that holds this file was; unchanged where it was not formatted.
+    ///
+    /// # Errors
+    /// As [`Judge::compile`].
+    fn format_rust(
+        &mut self,
+        edited: &BTreeMap<String, String>,
+        _path: &str,
+    ) -> Result<BTreeMap<String, String>, CompileError> {
+        Ok(edited.clone())
     }
 }
 
@@ -103,6 +154,22 @@ impl Judge for Asked<'_> {
         let declares = !self.whole_only && self.judge.declares(edited, asserted)?;
         self.has_declared |= declares;
         Ok(declares)
+    }
+
+    fn check_rust(
+        &mut self,
+        edited: &BTreeMap<String, String>,
+        path: &str,
+    ) -> Result<Option<CargoCheck>, CompileError> {
+        self.judge.check_rust(edited, path)
+    }
+
+    fn format_rust(
+        &mut self,
+        edited: &BTreeMap<String, String>,
+        path: &str,
+    ) -> Result<BTreeMap<String, String>, CompileError> {
+        self.judge.format_rust(edited, path)
     }
 }
 

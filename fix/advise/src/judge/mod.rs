@@ -6,4 +6,4 @@ pub(crate) mod build_results;
 pub(crate) mod compiler;
 pub(crate) mod verification;
 
-pub use compiler::{CompileError, Compiled, Judge, NoCompiler, Stopped};
+pub use compiler::{CargoCheck, CompileError, Compiled, Judge, NoCompiler, RustError, Stopped};

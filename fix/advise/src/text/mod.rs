@@ -21,6 +21,7 @@ pub(crate) mod member_units;
 pub(crate) mod occurrences;
 pub(crate) mod one_declaration;
 pub(crate) mod parsed_file;
+pub(crate) mod rust_file;
 pub(crate) mod source_place;
 pub(crate) mod syntax;
 pub(crate) mod word_set;

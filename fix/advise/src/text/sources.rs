@@ -16,7 +16,7 @@ use tree_sitter::Tree;
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Sources {
     files: BTreeMap<String, Arc<Parsed>>,
-    /// Files of Rust, which nothing but the parting of data of threads looks at.
+    /// Files of Rust, which nothing but the parting of data of threads and cold parts look at.
     rust: BTreeMap<String, Arc<str>>,
     headers_are_cpp: bool,
     /// Headers that only C++ can read, in a folder that holds both languages.
@@ -126,6 +126,11 @@ impl Sources {
     pub(crate) fn rust_that_names(&self, name: &str) -> impl Iterator<Item = (&str, &str)> {
         let files = self.rust.iter().map(|(path, text)| (path.as_str(), &**text));
         files.filter(move |(_, text)| has_word(text, name))
+    }
+
+    /// A file of Rust, with its path as the sources hold it.
+    pub(crate) fn rust_file(&self, path: &str) -> Option<(&str, &str)> {
+        self.rust.get_key_value(path).map(|(path, text)| (path.as_str(), &**text))
     }
 
     /// One file with the facts found about it.

@@ -4,10 +4,11 @@
 use crate::companions::load;
 use crate::error::{BuildError, Result, in_full};
 use crate::process::interrupt::Interrupts;
+use crate::source::cargo;
 use crate::source::declarations::{Checked, Declarations};
 use crate::source::scratch::{Role, Scratch, Tree};
 use lineup_advise::asserted::Asserted;
-use lineup_advise::judge::{CompileError, Compiled, Judge, Stopped};
+use lineup_advise::judge::{CargoCheck, CompileError, Compiled, Judge, Stopped};
 use lineup_sources::CompileCommand;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -82,6 +83,26 @@ impl<'s> BuildJudge<'s> {
         Ok(())
     }
 
+    /// Asks Cargo in the copy; what was built there is not that any more.
+    fn ask_cargo<T>(
+        &mut self,
+        ask: impl FnOnce(&Scratch, &mut Tree) -> Result<T, BuildError>,
+    ) -> Result<T, CompileError> {
+        self.built = None;
+        let asked = self.take_tree().and_then(|mut tree| {
+            let answer = ask(self.scratch, &mut tree);
+            self.tree = Some(tree);
+            answer
+        });
+        asked.map_err(|error| match error {
+            BuildError::Failed { what } => Stopped::BuildFailed { what }.into(),
+            BuildError::Interrupted(interrupted) => {
+                Stopped::Interrupted { signal: interrupted.signal }.into()
+            }
+            BuildError::Rejected { words } => CompileError::Rejected { words },
+        })
+    }
+
     /// A failed build's verdict on the candidate: none, when the unchanged sources do not build either.
     fn explain(&mut self, error: BuildError) -> CompileError {
         match error {
@@ -128,5 +149,20 @@ impl Judge for BuildJudge<'_> {
             }
             Err(error) => Err(Stopped::BuildFailed { what: error.to_string() }.into()),
         }
+    }
+    fn check_rust(
+        &mut self,
+        edited: &BTreeMap<String, String>,
+        path: &str,
+    ) -> Result<Option<CargoCheck>, CompileError> {
+        self.ask_cargo(|scratch, tree| cargo::check(scratch, tree, edited, path))
+    }
+
+    fn format_rust(
+        &mut self,
+        edited: &BTreeMap<String, String>,
+        path: &str,
+    ) -> Result<BTreeMap<String, String>, CompileError> {
+        self.ask_cargo(|scratch, tree| cargo::format(scratch, tree, edited, path))
     }
 }

@@ -4,6 +4,7 @@ pub mod build;
 mod build_environment;
 pub(crate) mod build_failure;
 pub mod build_system;
+mod cargo;
 pub mod certificate;
 pub mod chases;
 mod clean_commands;

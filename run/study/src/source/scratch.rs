@@ -170,6 +170,16 @@ impl Scratch {
         place.into_iter().chain(self.remarks.borrow().iter().cloned()).collect()
     }
 
+    /// The build command.
+    pub(crate) fn build_command(&self) -> &str {
+        &self.build
+    }
+
+    /// A path beside the copies, of this name.
+    pub(crate) fn beside(&self, name: &str) -> PathBuf {
+        self.root.path().join(name)
+    }
+
     /// A copy's path, whether it exists or not.
     pub fn path(&self, role: Role) -> PathBuf {
         self.root.path().join(role.folder())

@@ -303,6 +303,33 @@ fn cold_members_of_stations_leave_their_array() {
 }
 
 #[test]
+fn cold_fields_of_accounts_leave_for_a_box() {
+    let folder = Folder::of("accounts");
+    let command = ["./accounts", "2000", "12"];
+    let region = ["accounts::bank::Bank::add_interest"];
+    let studied = folder.study(&region, &["--calls", "4"], "make", &command);
+    let splits = studied.proposals("split");
+    let [split] = splits.as_slice() else { panic!("{}", studied.report["proposals"]) };
+    assert_eq!(split["target"], "accounts::account::Account");
+    let patch = fs::read_to_string(studied.out.path().join("fix.patch")).expect("a patch");
+    for line in [
+        "+    pub cold: Box<AccountCold>,",
+        "+    pub opened: u32, // days since the bank began",
+        "+            cold: Box::new(AccountCold {",
+        "+        self.cold.turnover[0] += cents;",
+        "+            .field(\"turnover\", &self.cold.turnover)",
+        "+        assert_eq!(account.cold.turnover[0], 50);",
+        "one.cold.opened < day",
+    ] {
+        assert!(patch.contains(line), "{line}\n{patch}");
+    }
+    assert!(!patch.contains("cold.balance") && !patch.contains("cold.rate"), "{patch}");
+    studied.needs_no_more_lines();
+    assert!(studied.lines(0, 64, "after") <= 0.3 * studied.lines(0, 64, "before"));
+    folder.apply(&studied, "make", &command);
+}
+
+#[test]
 fn a_rust_program_is_explained_and_left_as_it_is() {
     let folder = Folder::of("rust");
     let region = ["events::network::Network::arrive"];

@@ -1,10 +1,11 @@
-//! Members that no hot call uses, moved out of the objects of a class of C++ or a struct of C into memory of their own.
+//! Members that no hot call uses, moved out of the objects of a class of C++, a struct of C or a struct of Rust into
+//! memory of their own.
 //!
 //! A class of C++ keeps one member that owns that memory. It is made with the object, copied, assigned and destroyed
 //! with it, and it never changes its memory in between: each object keeps its own values, moved-from objects included,
 //! and threads that read an object write nothing. A struct of C keeps a pointer to that memory, which the calls that make
 //! its objects ask for and those that end them give back; elements of an array keep none, since their parts are in an
-//! array too. Whatever the edit cannot follow keeps a member, or all of them, in place.
+//! array too. A struct of Rust keeps a `Box`. Whatever the edit cannot follow keeps a member, or all of them, in place.
 
 use crate::constraints::constraint::{Binding, Constraint};
 use crate::constraints::groundwork::Groundwork;
@@ -13,10 +14,11 @@ use crate::error::AdviseError;
 use crate::judge::compiler::Compiled;
 use crate::kind::{Description, FixKind, KindName, Task};
 use crate::kinds::cold_part::array_text;
+use crate::kinds::cold_part::boxed_part::{self, BoxedPart};
 use crate::kinds::cold_part::class_text::{self, ColdText, Leaving, refused};
 use crate::kinds::cold_part::heap_text::{self, Calls};
 use crate::kinds::{saving_share, sketch};
-use crate::layout::spelling::{Spelling, spelling};
+use crate::layout::spelling::{Spelling, bare, spelling};
 use crate::layout::subject::{Subject, member_name};
 use crate::proposal::{
     Advice, Check, ColdPartProposal, HeapChange, PartPlace, RegionLines, SPLIT, SizeChange, cold_part_owner,
@@ -26,7 +28,7 @@ use crate::text::sources::Sources;
 use crate::usage::Usage;
 use lineup_model::first_names;
 use lineup_model::object_uses::HeapFunction;
-use lineup_model::types::Types;
+use lineup_model::types::{Language, Types};
 use std::collections::BTreeSet;
 
 /// With one member fewer in the object and one more, a structured binding would compile and mean something else.
@@ -48,10 +50,22 @@ impl FixKind for ColdParts {
         for id in usage.own_aggregates(types) {
             let Some(subject) = Subject::new(types, id, usage) else { continue };
             let Some(spelling) = spelling(types, subject.id) else { continue };
-            let Some(meaning) = task.options.meaning.split_of(&spelling.names) else { continue };
-            let is_tried = advice.is_split(&spelling.name);
-            let Some(cold) = Cold::of(task, &subject).filter(|_| !is_tried) else { continue };
-            match write(task, advice, (&subject, &spelling), meaning, cold)? {
+            let is_rust = types.get(subject.id).is_some_and(|ty| ty.language == Language::Rust);
+            let meaning = task.options.meaning.split_of(&spelling.names).filter(|_| !is_rust);
+            let is_tried = advice.is_split(&spelling.name) || advice.not_split.contains_key(&spelling.name);
+            if is_tried || !is_rust && meaning.is_none() {
+                continue;
+            }
+            let Some(cold) = Cold::of(task, &subject) else { continue };
+            let planned = match meaning {
+                Some(meaning) => plan(task, advice, (&subject, &spelling), meaning, &cold),
+                None => plan_in_rust(task, advice, (&subject, &spelling), &cold)?,
+            };
+            let written = match planned {
+                Ok(planned) => confirm(task, advice, (&subject, &spelling), planned)?,
+                Err(binding) => Err(binding),
+            };
+            match written {
                 Ok(proposal) => match saving_share::too_little(usage, task.options, &describe(&proposal)) {
                     Some(little) => advice.too_little.push(little),
                     None => {
@@ -89,18 +103,12 @@ impl Cold {
 }
 
 /// The proposal for one class, compiled; or the reason why there is none.
-fn write(
+fn confirm(
     task: &mut Task<'_>,
     advice: &Advice,
     (subject, spelling): (&Subject<'_>, &Spelling),
-    meaning: &SplitMeaning,
-    cold: Cold,
+    (text, moved): Planned,
 ) -> Result<Result<ColdPartProposal, Binding>, AdviseError> {
-    let planned = plan(task, advice, (subject, spelling), meaning, &cold);
-    let (text, moved) = match planned {
-        Ok(planned) => planned,
-        Err(binding) => return Ok(Err(binding)),
-    };
     let mut all = advice.edited.clone();
     all.extend(text.texts.clone());
     let disagrees = |why: String| Binding::new(Constraint::CompilerDisagrees).because(why);
@@ -138,14 +146,11 @@ fn write(
 }
 
 /// The edited texts, and the members that leave the object.
-fn plan(
-    task: &Task<'_>,
-    advice: &Advice,
-    (subject, spelling): (&Subject<'_>, &Spelling),
-    meaning: &SplitMeaning,
-    cold: &Cold,
-) -> Result<(ColdText, BTreeSet<usize>), Binding> {
-    let (options, sources) = (task.options, task.sources);
+type Planned = (ColdText, BTreeSet<usize>);
+
+/// Reasons that keep a type of any language as it is.
+fn hold_of_type(task: &Task<'_>, (subject, spelling): (&Subject<'_>, &Spelling)) -> Result<(), Binding> {
+    let options = task.options;
     if let Some(failed) = options.refusal_of(&cold_part_owner(&spelling.name)) {
         return Err(failed.constraints.into_iter().next().unwrap_or_else(|| refused("it was tried")));
     }
@@ -155,6 +160,43 @@ fn plan(
     if options.pins.iter().any(|(ty, _)| *ty == spelling.name || spelling.names.contains(ty)) {
         return Err(Binding::new(Constraint::Pinned));
     }
+    Ok(())
+}
+
+/// The same for a struct of Rust.
+fn plan_in_rust(
+    task: &mut Task<'_>,
+    advice: &Advice,
+    (subject, spelling): (&Subject<'_>, &Spelling),
+    cold: &Cold,
+) -> Result<Result<Planned, Binding>, AdviseError> {
+    let options = task.options;
+    if options.keeps.iter().any(|kept| *kept == spelling.name || spelling.names.contains(kept)) {
+        return Ok(Err(Binding::new(Constraint::Kept)));
+    }
+    if let Err(binding) = hold_of_type(task, (subject, spelling)) {
+        return Ok(Err(binding));
+    }
+    let name = |field: &usize| member_name(subject.aggregate, *field);
+    let names: BTreeSet<String> = cold.members.iter().map(name).collect();
+    let sources = task.sources.with(&advice.edited);
+    let written = boxed_part::write(task.judge, (&sources, &advice.edited), bare(&spelling.name), &names)?;
+    Ok(written.map(|BoxedPart { texts, moved, member }| {
+        let fields = cold.members.iter().copied().filter(|field| moved.contains(&name(field))).collect();
+        (ColdText { member, place: PartPlace::Boxed, texts }, fields)
+    }))
+}
+
+/// The same for a class of C++ or a struct of C.
+fn plan(
+    task: &Task<'_>,
+    advice: &Advice,
+    (subject, spelling): (&Subject<'_>, &Spelling),
+    meaning: &SplitMeaning,
+    cold: &Cold,
+) -> Result<Planned, Binding> {
+    let (options, sources) = (task.options, task.sources);
+    hold_of_type(task, (subject, spelling))?;
     let writers = writers(sources, meaning);
     // A variable says more than a use. Where there is none, a use says more than that no call was seen.
     if let (Err(binding), false) = (&writers, meaning.variables.is_empty()) {
@@ -364,6 +406,7 @@ fn describe(one: &ColdPartProposal) -> Description {
         PartPlace::Value => as_a_value(&one.member),
         PartPlace::Pointer(heap) => in_two_parts(&one.member, heap),
         PartPlace::Array { is_made } => in_two_arrays(&one.member, is_made),
+        PartPlace::Boxed => in_a_box(&one.member),
     });
     Description {
         reasons,
@@ -383,6 +426,19 @@ fn as_a_value(member: &str) -> Vec<String> {
              each object, and one more load for each use of a moved member."
         ),
         "Where memory runs out, making or copying an object can fail, and moving one ends the program."
+            .to_owned(),
+    ]
+}
+
+/// A struct of Rust.
+fn in_a_box(member: &str) -> Vec<String> {
+    vec![
+        format!(
+            "{member} is a Box of them, which is moved, cloned, compared and dropped with the object. The price is one more \
+             allocation for each object, and one more load for each use of a moved field."
+        ),
+        "Cargo checked every target of the workspace, with the features of the build command. Code under other \
+         conditions was not compiled."
             .to_owned(),
     ]
 }

@@ -4,11 +4,13 @@
 //! something could look at the bytes of an object.
 
 use crate::constraints::constraint::{Binding, Constraint};
+use crate::constraints::rust_uses::check_uses;
+use crate::text::rust_file::{RustFile, attributes, declaration, words};
 use crate::text::sources::Sources;
 use crate::text::syntax::visit;
 use crate::text::word_set::has_word;
 use std::collections::BTreeMap;
-use tree_sitter::{Node, Parser, Tree};
+use tree_sitter::Node;
 
 /// The edit of the sources.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -27,86 +29,15 @@ const SILENT_DERIVES: usize = 7;
 /// Attributes that mean nothing for a layout.
 const ATTRIBUTES: [&str; 9] =
     ["allow", "warn", "deny", "expect", "doc", "must_use", "derive", "repr", "non_exhaustive"];
-/// Functions that do not ask for the layout of an argument's type.
-const FUNCTIONS: [&str; 8] =
-    ["new", "default", "collect", "with_capacity", "from_fn", "spawn", "from", "into"];
-/// Macros that do not.
-const MACROS: [&str; 14] = [
-    "vec",
-    "println",
-    "print",
-    "eprintln",
-    "eprint",
-    "format",
-    "write",
-    "writeln",
-    "panic",
-    "assert",
-    "assert_eq",
-    "assert_ne",
-    "matches",
-    "thread_local",
-];
-
-/// Functions that look at bytes of data without naming its type.
-const BYTES: [&str; 10] = [
-    "transmute",
-    "transmute_copy",
-    "from_raw_parts",
-    "from_raw_parts_mut",
-    "size_of_val",
-    "align_of_val",
-    "cast",
-    "offset_of",
-    "bytes_of",
-    "as_bytes_mut",
-];
-
-/// A file with its tree.
-struct File<'s> {
-    path: &'s str,
-    text: &'s str,
-    tree: Tree,
-}
-
-impl File<'_> {
-    fn str(&self, node: Node<'_>) -> &str {
-        self.text.get(node.byte_range()).unwrap_or_default()
-    }
-
-    fn at(&self, node: Node<'_>, why: &str) -> Binding {
-        let line = node.start_position().row as u32 + 1;
-        Binding::new(Constraint::UnclearSource).at(self.path, line).because(why.to_owned())
-    }
-}
-
 /// The edited texts, and the file that declares the type.
 pub(crate) type Edited = (String, BTreeMap<String, String>);
 
 /// Writes an edit of the struct of this name, or says why it may not be.
 pub(crate) fn edit(sources: &Sources, name: &str, edit: &Edit) -> Result<Edited, Binding> {
-    let unclear = |why: &str| Binding::new(Constraint::UnclearSource).because(why.to_owned());
-    if sources.that_may_name(name).any(|(_, text)| has_word(text, name)) {
-        return Err(Binding::new(Constraint::CrossesAbi).because("sources in C name it"));
-    }
-    let files: Option<Vec<File<'_>>> =
-        sources.rust_that_names(name).map(|(path, text)| parse(path, text)).collect();
-    let files = files.ok_or_else(|| unclear("a file of Rust cannot be parsed"))?;
-    let mut found: Vec<(usize, Node<'_>)> = Vec::new();
-    for (number, file) in files.iter().enumerate() {
-        visit(file.tree.root_node(), |node| {
-            let declares = matches!(node.kind(), "struct_item" | "enum_item" | "union_item" | "type_item");
-            let own = node.child_by_field_name("name").is_some_and(|own| file.str(own) == name);
-            if declares && own {
-                found.push((number, node));
-            }
-        });
-    }
-    let [(number, declaration)] = found.as_slice() else {
-        return Err(unclear("not one declaration in the source folder has its name"));
-    };
-    let file = &files[*number];
-    check_declaration(file, *declaration, edit)?;
+    let files = RustFile::all_that_name(sources, name)?;
+    let (number, declaration) = declaration(&files, name)?;
+    let file = &files[number];
+    check_declaration(file, declaration, edit)?;
     for file in &files {
         check_uses(file, name)?;
     }
@@ -116,8 +47,8 @@ pub(crate) fn edit(sources: &Sources, name: &str, edit: &Edit) -> Result<Edited,
             Edit::Room { before, words } => in_values(file, (name, before.len()), *words)?,
             Edit::Align { .. } => Vec::new(),
         };
-        if index == *number {
-            insertions.extend(in_declaration(file, *declaration, edit)?);
+        if index == number {
+            insertions.extend(in_declaration(file, declaration, edit)?);
         }
         if !insertions.is_empty() {
             texts.insert(file.path.to_owned(), inserted(file.text, insertions));
@@ -126,40 +57,12 @@ pub(crate) fn edit(sources: &Sources, name: &str, edit: &Edit) -> Result<Edited,
     Ok((file.path.to_owned(), texts))
 }
 
-fn parse<'s>(path: &'s str, text: &'s str) -> Option<File<'s>> {
-    let mut parser = Parser::new();
-    parser.set_language(&tree_sitter_rust::LANGUAGE.into()).ok()?;
-    let tree = parser.parse(text, None)?;
-    Some(File { path, text, tree })
-}
-
 /// The name of a field that makes room.
 fn room(number: usize) -> String {
     format!("_apart{number}")
 }
 
-/// The attributes before an item, the last one first.
-fn attributes<'t>(item: Node<'t>) -> Vec<Node<'t>> {
-    let mut all = Vec::new();
-    let mut before = item.prev_named_sibling();
-    while let Some(node) = before {
-        match node.kind() {
-            "attribute_item" => all.push(node),
-            "line_comment" | "block_comment" => {}
-            _ => break,
-        }
-        before = node.prev_named_sibling();
-    }
-    all
-}
-
-/// The words of an attribute: its own, then those in its parentheses.
-fn words(attribute: &str) -> Vec<&str> {
-    let is_word = |c: char| c.is_alphanumeric() || c == '_';
-    attribute.split(|c| !is_word(c)).filter(|word| !word.is_empty()).collect()
-}
-
-fn check_declaration(file: &File<'_>, declaration: Node<'_>, edit: &Edit) -> Result<(), Binding> {
+fn check_declaration(file: &RustFile<'_>, declaration: Node<'_>, edit: &Edit) -> Result<(), Binding> {
     let mut is_c = false;
     for attribute in attributes(declaration) {
         let words = words(file.str(attribute));
@@ -197,81 +100,6 @@ fn check_declaration(file: &File<'_>, declaration: Node<'_>, edit: &Edit) -> Res
     }
 }
 
-/// Refuses uses that may see the bytes of an object: code of other languages, casts, functions and macros that are
-/// given the type and are not known.
-fn check_uses(file: &File<'_>, name: &str) -> Result<(), Binding> {
-    let mut refused = None;
-    visit(file.tree.root_node(), |node| {
-        let kind = node.child_by_field_name("type").map(|ty| ty.kind());
-        let is_cast = node.kind() == "type_cast_expression" && kind == Some("pointer_type");
-        let is_named = matches!(node.kind(), "identifier" | "field_identifier");
-        if refused.is_none() && (is_cast || is_named && BYTES.contains(&file.str(node))) {
-            refused = Some(
-                file.at(node, "a file that names it casts pointers, or looks at bytes, of what is not known"),
-            );
-        }
-        let is_name = matches!(node.kind(), "type_identifier" | "identifier") && file.str(node) == name;
-        if is_name && refused.is_none() {
-            refused = use_that_sees(file, node).map(|why| file.at(node, why));
-        }
-    });
-    refused.map_or(Ok(()), Err)
-}
-
-fn use_that_sees(file: &File<'_>, named: Node<'_>) -> Option<&'static str> {
-    let mut below = named;
-    while let Some(node) = below.parent() {
-        let field = |name| node.child_by_field_name(name);
-        let is_in = |name| field(name).is_some_and(|child| child == below);
-        let last_word = |child: Node<'_>| words(file.str(child)).last().copied().unwrap_or_default();
-        match node.kind() {
-            "foreign_mod_item" => return Some("code of another language is given it"),
-            "function_item" | "function_signature_item" => {
-                let mut cursor = node.walk();
-                let modifiers = node.children(&mut cursor).find(|child| child.kind() == "function_modifiers");
-                let is_extern = modifiers.is_some_and(|all| file.str(all).contains("extern"));
-                if is_extern && (is_in("parameters") || is_in("return_type")) {
-                    return Some("code of another language is given it");
-                }
-            }
-            "type_cast_expression" if is_in("type") => return Some("a pointer is cast to it"),
-            "pointer_type" => return Some("a raw pointer leads to it"),
-            "union_item" => return Some("it lies in a union"),
-            "generic_function" if is_in("type_arguments") => {
-                let function = field("function").map(last_word).unwrap_or_default();
-                if !FUNCTIONS.contains(&function) {
-                    return Some("a function that may look at its layout is given it");
-                }
-            }
-            "macro_invocation" if !is_in("macro") => {
-                let called = field("macro").map(last_word).unwrap_or_default();
-                if !MACROS.contains(&called) {
-                    return Some("a macro that may look at its layout is given it");
-                }
-            }
-            "impl_item" if is_in("type") => {
-                let implemented = field("trait").map(last_word);
-                let is_unsafe = file.str(node).trim_start().starts_with("unsafe");
-                if is_unsafe && !matches!(implemented, Some("Sync" | "Send")) {
-                    return Some("an unsafe trait promises something of it");
-                }
-            }
-            "static_item" => {
-                let is_seen = |attribute: &Node<'_>| {
-                    let words = words(file.str(*attribute)).join(" ");
-                    ["no_mangle", "export_name", "link_section"].iter().any(|seen| has_word(&words, seen))
-                };
-                if attributes(node).iter().any(is_seen) {
-                    return Some("a variable that others see holds it");
-                }
-            }
-            _ => {}
-        }
-        below = node;
-    }
-    None
-}
-
 /// Texts to be put in, with their places.
 type Insertions = Vec<(usize, String)>;
 
@@ -284,7 +112,7 @@ fn inserted(text: &str, mut all: Insertions) -> String {
     new
 }
 
-fn in_declaration(file: &File<'_>, declaration: Node<'_>, edit: &Edit) -> Result<Insertions, Binding> {
+fn in_declaration(file: &RustFile<'_>, declaration: Node<'_>, edit: &Edit) -> Result<Insertions, Binding> {
     let (before, words) = match edit {
         Edit::Align { bytes } => {
             let at = declaration.start_byte();
@@ -320,7 +148,11 @@ fn in_declaration(file: &File<'_>, declaration: Node<'_>, edit: &Edit) -> Result
 }
 
 /// The places where a value of the struct is built field by field.
-fn in_values(file: &File<'_>, (name, count): (&str, usize), room_words: u64) -> Result<Insertions, Binding> {
+fn in_values(
+    file: &RustFile<'_>,
+    (name, count): (&str, usize),
+    room_words: u64,
+) -> Result<Insertions, Binding> {
     let values: Vec<String> =
         (0..count).map(|number| format!("{}: [0; {room_words}],", room(number))).collect();
     let values = values.join(" ");
@@ -344,7 +176,7 @@ fn in_values(file: &File<'_>, (name, count): (&str, usize), room_words: u64) -> 
 }
 
 /// Whether a value in braces is of the struct of this name. Inside the struct's own methods that is also `Self`.
-fn is_of(file: &File<'_>, value: Node<'_>, name: &str) -> bool {
+fn is_of(file: &RustFile<'_>, value: Node<'_>, name: &str) -> bool {
     let Some(path) = value.child_by_field_name("name") else { return false };
     let last = |text: &str| words(text).last().map(|word| (*word).to_owned());
     let own = last(file.str(path)).unwrap_or_default();

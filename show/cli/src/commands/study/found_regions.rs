@@ -7,7 +7,7 @@ use crate::terminal::progress::Stages;
 use crate::whole_program::findings::{self, FindRequest, WINDOW_MIB};
 use anyhow::{Context, Result};
 use lineup_cache::CacheSpec;
-use lineup_find::{Again, Finding, Findings, Kind, Placements};
+use lineup_find::{Again, Finding, Findings, Kind, Placements, Trial};
 use lineup_model::region::{Region, Regions};
 use lineup_report::find::words;
 use lineup_report::visible::one_line;
@@ -87,8 +87,11 @@ fn choose(findings: &Findings, allow_growth: bool) -> Result<FoundRegions, Strin
     let gain = |finding: &Finding| match finding.kind {
         Kind::OwnLines => (allow_growth && finding.next.starts_with("lineup study ")).then_some(finding.gain),
         _ => {
-            let order = finding.trials.iter().find(|trial| trial.kind == Kind::Order);
-            order.map(|trial| trial.gain).filter(|gain| *gain >= LEAST_GAIN)
+            // A study writes orders for C and C++, and a Box for Rust.
+            let written = |trial: &&Trial| matches!(trial.kind, Kind::Order | Kind::Boxed);
+            let trials = finding.trials.iter().filter(written);
+            let best = trials.max_by(|one, other| one.gain.total_cmp(&other.gain));
+            best.map(|trial| trial.gain).filter(|gain| *gain >= LEAST_GAIN)
         }
     };
     let studied = findings.findings.iter().filter(|one| !one.functions.is_empty() && !one.next.is_empty());
@@ -120,7 +123,8 @@ fn choose(findings: &Findings, allow_growth: bool) -> Result<FoundRegions, Strin
 /// The message of a study that has nothing to change.
 fn nothing(findings: &Findings) -> String {
     let mut text =
-        "No patch: in the whole program no order of members gains 1 % of the modelled stalls.\n".to_owned();
+        "No patch: in the whole program no order of members gains 1 % of the modelled stalls, and no Box in Rust.\n"
+            .to_owned();
     for finding in findings.findings.iter().take(MOST_FINDINGS) {
         let subject = words::subject(finding);
         text += &format!(

@@ -1,0 +1,237 @@
+//! Structs of Rust whose fields leave, as `rustc` sees them.
+
+use super::{BoxedPart, write};
+use crate::judge::compiler::{CargoCheck, CompileError, Compiled, Judge, RustError};
+use crate::text::sources::Sources;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::process::Command;
+
+/// Checks `src/lib.rs` as a library and as a test, without Cargo.
+struct Rustc {
+    files: BTreeMap<String, String>,
+    manifest: &'static str,
+}
+
+impl Judge for Rustc {
+    fn compile(&mut self, _: &BTreeMap<String, String>) -> Result<Vec<Compiled>, CompileError> {
+        Ok(Vec::new())
+    }
+
+    fn check_rust(
+        &mut self,
+        edited: &BTreeMap<String, String>,
+        _: &str,
+    ) -> Result<Option<CargoCheck>, CompileError> {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut files = self.files.clone();
+        files.extend(edited.clone());
+        fs::create_dir(folder.path().join("src")).expect("a folder");
+        files.iter().for_each(|(path, text)| fs::write(folder.path().join(path), text).expect("a file"));
+        let mut errors = BTreeSet::new();
+        for kind in ["--crate-type=lib", "--test"] {
+            let mut rustc = Command::new("rustc");
+            rustc.args([
+                "--edition",
+                "2024",
+                "--emit",
+                "metadata",
+                "--error-format",
+                "short",
+                kind,
+                "src/lib.rs",
+            ]);
+            let output = rustc.current_dir(folder.path()).output().expect("rustc runs");
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            errors.extend(said.lines().filter_map(error));
+            assert!(output.status.success() || !errors.is_empty(), "{said}");
+        }
+        let (errors, package) = (errors.into_iter().collect(), String::new());
+        Ok(Some(CargoCheck { errors, package, manifest: self.manifest.to_owned() }))
+    }
+}
+
+fn error(line: &str) -> Option<RustError> {
+    let (place, words) = line.split_once(": error")?;
+    let (code, words) =
+        words.strip_prefix('[').and_then(|rest| rest.split_once("]: ")).unwrap_or(("", words));
+    let parts: Vec<&str> = place.split(':').collect();
+    let [path, row, column] = parts.as_slice() else { return None };
+    let (line, column) = (row.parse().ok()?, column.parse().ok()?);
+    Some(RustError { path: (*path).into(), line, column, code: code.into(), words: words.into() })
+}
+
+const PRIVATE: &str = "[package]\npublish = false\n";
+
+fn boxed_in(text: &str, cold: &[&str], manifest: &'static str) -> Result<BoxedPart, String> {
+    let files = BTreeMap::from([("src/lib.rs".to_owned(), text.to_owned())]);
+    let sources = Sources::new(files.clone());
+    let cold = cold.iter().map(|field| (*field).to_owned()).collect();
+    let mut judge = Rustc { files, manifest };
+    let written = write(&mut judge, (&sources, &BTreeMap::new()), "T", &cold).expect("an answer");
+    written.map_err(|binding| binding.to_string())
+}
+
+fn boxed(text: &str, cold: &[&str]) -> Result<BoxedPart, String> {
+    boxed_in(text, cold, PRIVATE)
+}
+
+#[track_caller]
+fn text(text: &str, cold: &[&str]) -> String {
+    boxed(text, cold).unwrap_or_else(|why| panic!("{why}")).texts["src/lib.rs"].clone()
+}
+
+const T: &str = "#[derive(Clone, PartialEq)]\npub struct T {\n    pub hot: u64,\n    pub a: u64, // first\n    /// Second.\n    pub b: String,\n}\n";
+
+#[test]
+fn accesses_values_and_methods_reach_fields_through_the_box() {
+    let uses = "impl T {
+    pub fn new(hot: u64, b: &str) -> T {
+        T {
+            hot,
+            a: 1, // one
+            // Two.
+            b: b.to_string(),
+        }
+    }
+    pub fn a(&self) -> u64 {
+        self.a
+    }
+}
+pub fn long(all: &mut [T]) -> Vec<String> {
+    all.iter_mut().for_each(|t| t.a += t.hot);
+    all.iter().map(|t| format!(\"{}{}\", t.b.as_str(), t.a())).collect()
+}
+pub fn swap(t: &mut T) -> (&mut u64, &mut String) { (&mut t.a, &mut t.b) }
+pub fn take(t: T) -> String { t.b }
+pub fn short(a: u64) -> Vec<T> { let t = T { hot: 1, a, b: String::new() }; let u = T { hot: 2, ..t.clone() }; vec![t, u] }
+";
+    let text = text(&format!("{T}{uses}"), &["a", "b"]);
+    for part in [
+        "pub struct T {\n    pub hot: u64,\n    /// Fields that hot loops leave alone.\n    pub cold: Box<TCold>,\n}\n\n",
+        "#[derive(Clone, PartialEq)]\npub struct TCold {\n    pub a: u64, // first\n    /// Second.\n    pub b: String,\n}\n",
+        "            hot,\n            cold: Box::new(TCold {\n                a: 1, // one\n                // Two.\n                b: b.to_string(),\n            }),\n        }",
+        "        self.cold.a\n",
+        "|t| t.cold.a += t.hot",
+        "\"{}{}\", t.cold.b.as_str(), t.a()",
+        "(&mut t.cold.a, &mut t.cold.b)",
+        "{ t.cold.b }",
+        "T { hot: 1, cold: Box::new(TCold { a, b: String::new() }) }",
+        "T { hot: 2, ..t.clone() }",
+    ] {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
+}
+
+#[test]
+fn debug_prints_as_before() {
+    let text = text(&T.replace("Clone, PartialEq", "Debug"), &["a", "b"]);
+    assert!(text.starts_with("pub struct T {"), "{text}");
+    for part in ["}\n\nimpl std::fmt::Debug for T {", ".field(\"a\", &self.cold.a)", ".finish()"] {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
+}
+
+#[test]
+fn the_lines_of_strings_stay() {
+    let uses = "pub fn new(hot: u64) -> T {\n    T {\n        hot,\n        a: 0,\n        b: String::from(\"x\ny\"),\n    }\n}\n";
+    let text = text(&format!("{T}{uses}"), &["a", "b"]);
+    assert!(
+        text.contains("                b: String::from(\"x\ny\"),\n") || text.contains("\"x\ny\""),
+        "{text}"
+    );
+}
+
+#[test]
+fn uses_that_no_edit_follows_keep_a_field() {
+    for (uses, why) in [
+        ("pub fn f(t: &T) -> u64 { let T { a, .. } = t; *a }", "pattern"),
+        ("pub fn f(t: &T) -> u64 { match t { T { hot: 0, a, .. } => *a, _ => 0 } }", "pattern"),
+        ("macro_rules! m { ($t:expr) => { $t.a } } pub fn f(t: &T) -> u64 { m!(t) }", "body of a macro"),
+        ("macro_rules! m { ($t:expr) => { $t } } pub fn f(t: &T) -> u64 { m!(t.a) }", "given to a macro"),
+        ("pub fn f(t: &T) -> u64 { dbg!(t.a) }", "given to a macro"),
+        ("pub fn f(t: T) -> T { T { a: 2, ..t } }", "next to fields of another value"),
+        ("pub fn f() -> Vec<T> { vec![T { hot: 0, a: 1, b: String::new() }] }", "a macro builds"),
+        ("#[cfg(windows)] pub fn f(t: &T) -> u64 { t.a }", "under a condition"),
+    ] {
+        let text = format!("{T}{uses}\n");
+        match boxed(&text, &["a"]) {
+            Ok(part) => panic!("{uses}: {}", part.texts["src/lib.rs"]),
+            Err(said) => assert!(said.contains(why), "{uses}: {said}"),
+        }
+        let moved = boxed(&text, &["a", "b"]).map(|part| part.moved);
+        assert!(!moved.is_ok_and(|moved| moved.contains("a")), "{uses}");
+    }
+}
+
+#[test]
+fn values_are_evaluated_in_the_order_before() {
+    let with = |value: &str| {
+        let uses = format!("pub fn g() -> u64 {{ 1 }}\npub fn f(n: u64) -> T {{ T {{ {value} }} }}\n");
+        boxed(&format!("{T}{uses}"), &["a", "b"])
+    };
+    for (value, written) in [
+        (
+            "a: g(), hot: 1, b: String::new()",
+            "T { hot: 1, cold: Box::new(TCold { a: g(), b: String::new() }) }",
+        ),
+        (
+            "a: n, hot: g(), b: String::new()",
+            "T { cold: Box::new(TCold { a: n, b: String::new() }), hot: g() }",
+        ),
+        (
+            "a: 1, hot: g(), b: n.to_string()",
+            "T { hot: g(), cold: Box::new(TCold { a: 1, b: n.to_string() }) }",
+        ),
+    ] {
+        let text = with(value).unwrap_or_else(|why| panic!("{value}: {why}")).texts["src/lib.rs"].clone();
+        assert!(text.contains(written), "{value}\n{text}");
+    }
+    let moved = with("a: g(), hot: g(), b: g().to_string()").expect("an edit").moved;
+    assert_eq!(moved.into_iter().collect::<Vec<_>>(), ["b"], "one of them may do something");
+}
+
+#[test]
+fn what_a_box_would_change_keeps_the_struct() {
+    let noisy = "struct N;\nimpl Drop for N { fn drop(&mut self) { println!() } }\n";
+    let deref = "impl std::ops::Deref for T { type Target = u64; fn deref(&self) -> &u64 { &self.hot } }\n";
+    for (declared, why) in [
+        (T.replace("#[derive", "#[repr(C)]\n#[derive"), "layout is asked for"),
+        (T.replace("#[derive", "#[repr(align(64))]\n#[derive"), "layout is asked for"),
+        (T.replace("Clone, PartialEq", "Clone, Copy").replace("String", "u8"), "it is Copy"),
+        (T.replace("PartialEq", "serde::Serialize"), "derived serde may show"),
+        (T.replace("pub struct T", "pub struct T<'a>").replace("String", "&'a str"), "generic"),
+        (format!("pub struct T {{\n    hot: u64,\n    #[cfg(unix)]\n    a: u64,\n}}\n"), "an attribute"),
+        (format!("{noisy}pub struct T {{\n    pub hot: u64,\n    a: N,\n}}\n"), "is a N, whose end may do"),
+        (
+            format!("{noisy}struct O(N);\npub struct T {{\n    pub hot: u64,\n    a: Vec<O>,\n}}\n"),
+            "end may do",
+        ),
+        (format!("{T}{deref}"), "by Deref"),
+        (format!("{T}pub fn f() -> usize {{ std::mem::size_of::<T>() }}"), "look at its layout"),
+        (format!("{T}pub fn f(t: &T) -> usize {{ t as *const T as usize }}"), "casts pointers"),
+        (format!("{T}pub const NONE: T = T {{ hot: 0, a: 0, b: String::new() }};"), "const"),
+        (format!("{T}pub fn f(t: u64) -> u64 {{ t.a }}"), "as they are"),
+    ] {
+        match boxed(&declared, &["a", "b"]) {
+            Ok(part) => panic!("{declared}: {}", part.texts["src/lib.rs"]),
+            Err(said) => assert!(said.contains(why), "{declared}: {said}"),
+        }
+    }
+}
+
+#[test]
+fn derived_orders_take_the_last_fields_alone() {
+    let ordered = T.replace("Clone, PartialEq", "PartialEq, Eq, Hash");
+    assert_eq!(boxed(&ordered, &["b"]).expect("an edit").moved.len(), 1);
+    let first = boxed(&ordered, &["hot", "b"]).expect("an edit").moved;
+    assert_eq!(first.into_iter().collect::<Vec<_>>(), ["b"]);
+}
+
+#[test]
+fn public_fields_of_a_published_library_stay() {
+    let said = boxed_in(T, &["a", "b"], "[package]\n").map(|part| part.moved);
+    assert!(said.is_err_and(|why| why.contains("public in a library that may be published")));
+    let own = T.replace("    pub b", "    b");
+    assert_eq!(boxed_in(&own, &["a", "b"], "[package]\n").expect("an edit").moved.len(), 1);
+}
