@@ -202,7 +202,7 @@ pub struct HeapChange {
 }
 
 /// Where the members are that left an object.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum PartPlace {
     /// A member owns them, and is a value of C++.
     Value,
@@ -214,7 +214,10 @@ pub enum PartPlace {
         is_made: bool,
     },
     /// A member is a `Box` of them.
-    Boxed,
+    Boxed {
+        /// The members that would have left, and why they stay; empty without any.
+        held: String,
+    },
 }
 
 /// Members that leave the objects of a class for memory of their own.
@@ -223,6 +226,9 @@ pub struct ColdPartProposal {
     /// The class.
     #[serde(rename = "type")]
     pub type_name: String,
+    /// The type whose objects calls use: the class, or a tuple of Rust that holds it.
+    #[serde(skip)]
+    pub holder: String,
     /// The new member, or the array, through which the others are reached.
     pub member: String,
     /// The members that leave.
@@ -608,7 +614,7 @@ pub struct Step {
 impl Advice {
     /// True when cold members of this class leave its objects.
     pub(crate) fn is_split(&self, type_name: &str) -> bool {
-        self.cold_parts.iter().any(|one| one.type_name == type_name)
+        self.cold_parts.iter().any(|one| one.type_name == type_name || one.holder == type_name)
     }
 
     /// The patch, one proposal after the other.

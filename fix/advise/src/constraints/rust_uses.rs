@@ -28,7 +28,7 @@ const MACROS: [&str; 14] = [
 ];
 
 /// Functions that look at bytes of data without naming its type.
-const BYTES: [&str; 10] = [
+const BYTES: [&str; 12] = [
     "transmute",
     "transmute_copy",
     "from_raw_parts",
@@ -39,6 +39,8 @@ const BYTES: [&str; 10] = [
     "offset_of",
     "bytes_of",
     "as_bytes_mut",
+    "zeroed",
+    "assume_init",
 ];
 
 /// Refuses uses that may see the bytes of an object: code of other languages, casts, functions and macros that are

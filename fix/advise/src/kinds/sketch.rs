@@ -74,11 +74,19 @@ const LEAST_SHARE: f64 = 0.05;
 
 /// The parts of members that calls use.
 pub(crate) fn used(subject: &Subject<'_>) -> Option<Vec<Span>> {
+    used_within(subject, &[(subject, 0)])
+}
+
+/// The same, of objects that lie at these bytes of others.
+pub(crate) fn used_within(subject: &Subject<'_>, holders: &[(&Subject<'_>, u64)]) -> Option<Vec<Span>> {
     let offsets = subject.types.layout_offsets(subject.id)?;
-    let patterns = subject.uses.iter().flat_map(|used| &used.patterns);
-    let ranges = patterns
-        .flat_map(|pattern| &pattern.bytes)
-        .map(|bytes| bytes.offset..bytes.offset.saturating_add(bytes.size_bytes));
+    let ranges = holders.iter().flat_map(|(holder, at)| {
+        let patterns = holder.uses.iter().flat_map(|used| &used.patterns);
+        patterns.flat_map(|pattern| &pattern.bytes).map(|bytes| {
+            let end = bytes.offset.saturating_add(bytes.size_bytes);
+            bytes.offset.saturating_sub(*at)..end.saturating_sub(*at)
+        })
+    });
     let parts = ranges.flat_map(|range| members_in(subject.types, subject.aggregate, &offsets, &range));
     Some(merge_spans(parts.map(|(field, part)| (field, part.start, part.end - part.start)).collect()))
 }

@@ -1,7 +1,7 @@
 //! Types of debug info that hold objects of a type, and types that share its name.
 
 use crate::layout::spelling::bare;
-use lineup_model::types::{Member, TypeId, TypeKind, Types};
+use lineup_model::types::{AggregateKind, Language, Member, TypeId, TypeKind, Types};
 use std::collections::HashMap;
 
 /// Types inside types beyond this are no program's.
@@ -40,6 +40,22 @@ impl Holders<'_> {
         self.known.insert(id, holds);
         holds
     }
+}
+
+/// The largest struct of Rust in a tuple, as a hash map keeps its pairs, and its place in bytes.
+pub(crate) fn in_tuple(types: &Types, id: TypeId) -> Option<(TypeId, u64)> {
+    let (id, aggregate) = types.aggregate(id)?;
+    let is_tuple = |id: TypeId| types.get(id)?.name.as_deref().map(|name| name.starts_with('('));
+    if types.get(id)?.language != Language::Rust || !is_tuple(id)? {
+        return None;
+    }
+    let members = aggregate.members.iter().filter_map(|member| {
+        let (inner, _) =
+            types.aggregate(member.ty).filter(|(_, inner)| inner.kind == AggregateKind::Struct)?;
+        is_tuple(inner).filter(|is_tuple| !is_tuple)?;
+        Some((inner, member.offset_bytes()?))
+    });
+    members.max_by_key(|(inner, _)| types.size_bytes(*inner))
 }
 
 /// The type's name, when another type that is declared elsewhere and has other members has it, too.
@@ -93,5 +109,48 @@ pub(crate) fn holds(types: &Types, id: TypeId, wanted: TypeId, depth: u32) -> bo
             aggregate.members.iter().any(|member| holds(types, member.ty, wanted, depth + 1))
         }
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lineup_model::types::{Aggregate, MemberRole, Type};
+
+    fn add(types: &mut Types, name: &str, size_bytes: u64, members: &[(TypeId, u64)]) -> TypeId {
+        let member = |(ty, at): &(TypeId, u64)| Member {
+            name: Some("__0".into()),
+            ty: *ty,
+            offset_bits: Some(at * 8),
+            bit_size: None,
+            declared_align: None,
+            role: MemberRole::Field,
+            declared_at: None,
+        };
+        let aggregate = Aggregate {
+            kind: AggregateKind::Struct,
+            members: members.iter().map(member).collect(),
+            static_members: Vec::new(),
+            is_declaration: false,
+        };
+        types.push(Type {
+            name: Some(name.into()),
+            size_bytes: Some(size_bytes),
+            declared_align: None,
+            declared_at: None,
+            unit: None,
+            language: Language::Rust,
+            kind: TypeKind::Aggregate(aggregate),
+        })
+    }
+
+    #[test]
+    fn a_pair_of_a_hash_map_holds_its_larger_struct() {
+        let mut types = Types::new();
+        let key = add(&mut types, "key::Key", 8, &[]);
+        let session = add(&mut types, "store::Session", 152, &[(key, 0)]);
+        let pair = add(&mut types, "(key::Key, store::Session)", 160, &[(key, 0), (session, 8)]);
+        assert_eq!(in_tuple(&types, pair), Some((session, 8)));
+        assert_eq!(in_tuple(&types, session), None);
     }
 }

@@ -47,6 +47,8 @@ pub(crate) struct BoxedPart {
     pub(crate) texts: BTreeMap<String, String>,
     pub(crate) moved: BTreeSet<String>,
     pub(crate) member: String,
+    /// The fields that would have left, and why they stay; empty without any.
+    pub(crate) held: String,
 }
 
 /// The known uses of the fields that may leave.
@@ -90,6 +92,10 @@ pub(crate) fn write(
         Ok(read) => read,
         Err(binding) => return Ok(Err(binding)),
     };
+    let is_declared = |field: &String| declared.fields.fields.iter().any(|one| one.name == *field);
+    if let Some(field) = cold.iter().find(|field| !is_declared(field)) {
+        return Ok(Err(Binding::new(Constraint::StaleDebugInfo).on([field])));
+    }
     let path = declared.path.clone();
     let unchanged = match checked(judge, earlier, &path)? {
         Ok(check) => check,
@@ -130,7 +136,8 @@ pub(crate) fn write(
                 Err(error) => return Ok(Err(disagrees(error.into_first_words()?))),
             };
             texts.retain(|path, text| earlier.get(path) != Some(text));
-            return Ok(Ok(BoxedPart { texts, moved, member: search.names.member }));
+            let held = search.declared.why_held(cold);
+            return Ok(Ok(BoxedPart { texts, moved, member: search.names.member, held }));
         }
         if let Some(error) =
             check.errors.iter().find(|one| is_own(one)).or(check.errors.first()).filter(|_| !is_new)

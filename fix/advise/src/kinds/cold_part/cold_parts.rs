@@ -18,6 +18,7 @@ use crate::kinds::cold_part::boxed_part::{self, BoxedPart};
 use crate::kinds::cold_part::class_text::{self, ColdText, Leaving, refused};
 use crate::kinds::cold_part::heap_text::{self, Calls};
 use crate::kinds::{saving_share, sketch};
+use crate::layout::holders::in_tuple;
 use crate::layout::spelling::{Spelling, bare, spelling};
 use crate::layout::subject::{Subject, member_name};
 use crate::proposal::{
@@ -28,7 +29,7 @@ use crate::text::sources::Sources;
 use crate::usage::Usage;
 use lineup_model::first_names;
 use lineup_model::object_uses::HeapFunction;
-use lineup_model::types::{Language, Types};
+use lineup_model::types::{Language, TypeId, Types};
 use std::collections::BTreeSet;
 
 /// With one member fewer in the object and one more, a structured binding would compile and mean something else.
@@ -48,7 +49,10 @@ impl FixKind for ColdParts {
     fn propose(&self, task: &mut Task<'_>, advice: &mut Advice) -> Result<(), AdviseError> {
         let (usage, types) = (task.usage, task.types);
         for id in usage.own_aggregates(types) {
-            let Some(subject) = Subject::new(types, id, usage) else { continue };
+            let tuple = in_tuple(types, id);
+            let owner = tuple.map_or(id, |(inner, _)| inner);
+            let Some(holder) = Subject::new(types, id, usage) else { continue };
+            let Some(subject) = Subject::new(types, owner, usage) else { continue };
             let Some(spelling) = spelling(types, subject.id) else { continue };
             let is_rust = types.get(subject.id).is_some_and(|ty| ty.language == Language::Rust);
             let meaning = task.options.meaning.split_of(&spelling.names).filter(|_| !is_rust);
@@ -62,7 +66,7 @@ impl FixKind for ColdParts {
                 None => plan_in_rust(task, advice, (&subject, &spelling), &cold)?,
             };
             let written = match planned {
-                Ok(planned) => confirm(task, advice, (&subject, &spelling), planned)?,
+                Ok(planned) => confirm(task, advice, (&subject, &spelling), &holder, planned)?,
                 Err(binding) => Err(binding),
             };
             match written {
@@ -73,7 +77,10 @@ impl FixKind for ColdParts {
                         advice.cold_parts.push(proposal);
                     }
                 },
-                Err(binding) => drop(advice.not_split.insert(spelling.name.clone(), binding)),
+                Err(binding) => {
+                    advice.not_split.insert(name_of(types, holder.id), binding.clone());
+                    advice.not_split.insert(spelling.name.clone(), binding);
+                }
             }
         }
         Ok(())
@@ -84,6 +91,10 @@ impl FixKind for ColdParts {
     }
 }
 
+fn name_of(types: &Types, id: TypeId) -> String {
+    types.get(id).and_then(|ty| ty.name.as_deref()).unwrap_or("(anonymous)").to_owned()
+}
+
 /// The members that no call of a region uses.
 struct Cold {
     members: BTreeSet<usize>,
@@ -92,7 +103,13 @@ struct Cold {
 impl Cold {
     /// `None` where calls use most of an object.
     fn of(task: &Task<'_>, subject: &Subject<'_>) -> Option<Cold> {
-        let used = sketch::used(subject)?;
+        let in_tuples = task.usage.own_aggregates(task.types).into_iter().filter_map(|id| {
+            let (_, at) = in_tuple(task.types, id).filter(|(inner, _)| *inner == subject.id)?;
+            Some((Subject::new(task.types, id, task.usage)?, at))
+        });
+        let in_tuples: Vec<(Subject<'_>, u64)> = in_tuples.collect();
+        let holders = [(subject, 0)].into_iter().chain(in_tuples.iter().map(|(holder, at)| (holder, *at)));
+        let used = sketch::used_within(subject, &holders.collect::<Vec<_>>())?;
         let used_bytes = used.iter().fold(0u64, |sum, (_, _, size)| sum.saturating_add(*size));
         let size_bytes = task.types.size_bytes(subject.id)?;
         let hot: BTreeSet<usize> = used.iter().map(|(field, ..)| *field).collect();
@@ -102,11 +119,12 @@ impl Cold {
     }
 }
 
-/// The proposal for one class, compiled; or the reason why there is none.
+/// The proposal for one class, compiled; or the reason why there is none. Calls use its objects in those of `holder`.
 fn confirm(
     task: &mut Task<'_>,
     advice: &Advice,
     (subject, spelling): (&Subject<'_>, &Spelling),
+    holder: &Subject<'_>,
     (text, moved): Planned,
 ) -> Result<Result<ColdPartProposal, Binding>, AdviseError> {
     let mut all = advice.edited.clone();
@@ -129,15 +147,18 @@ fn confirm(
         let why = format!("objects of {before_bytes} bytes would have {after_bytes}");
         return Ok(Err(Binding::new(Constraint::NeverLarger).because(why)));
     }
+    let holder_bytes = task.types.size_bytes(holder.id).unwrap_or(before_bytes);
+    let holder_after = (holder_bytes + after_bytes).saturating_sub(before_bytes);
     let name = |field: &usize| member_name(subject.aggregate, *field);
     let stay = (0..subject.aggregate.members.len()).filter(|field| !moved.contains(field));
     Ok(Ok(ColdPartProposal {
         type_name: spelling.name.clone(),
+        holder: name_of(task.types, holder.id),
         member: text.member,
         moved: moved.iter().map(name).collect(),
         kept: stay.map(|field| name(&field)).collect(),
         files: text.texts.keys().cloned().collect(),
-        lines: lines(task, subject, after_bytes),
+        lines: lines(task, holder, holder_after),
         sizes: vec![SizeChange { data_model: task.usage.abi.data_model(), before_bytes, after_bytes }],
         check,
         place: text.place,
@@ -181,9 +202,9 @@ fn plan_in_rust(
     let names: BTreeSet<String> = cold.members.iter().map(name).collect();
     let sources = task.sources.with(&advice.edited);
     let written = boxed_part::write(task.judge, (&sources, &advice.edited), bare(&spelling.name), &names)?;
-    Ok(written.map(|BoxedPart { texts, moved, member }| {
+    Ok(written.map(|BoxedPart { texts, moved, member, held }| {
         let fields = cold.members.iter().copied().filter(|field| moved.contains(&name(field))).collect();
-        (ColdText { member, place: PartPlace::Boxed, texts }, fields)
+        (ColdText { member, place: PartPlace::Boxed { held }, texts }, fields)
     }))
 }
 
@@ -402,11 +423,11 @@ fn describe(one: &ColdPartProposal) -> Description {
         count(|size| size.after_bytes)
     );
     let mut reasons = vec![format!("In the object stay {}.", first_names(&one.kept, NAMED))];
-    reasons.extend(match one.place {
+    reasons.extend(match &one.place {
         PartPlace::Value => as_a_value(&one.member),
-        PartPlace::Pointer(heap) => in_two_parts(&one.member, heap),
-        PartPlace::Array { is_made } => in_two_arrays(&one.member, is_made),
-        PartPlace::Boxed => in_a_box(&one.member),
+        PartPlace::Pointer(heap) => in_two_parts(&one.member, *heap),
+        PartPlace::Array { is_made } => in_two_arrays(&one.member, *is_made),
+        PartPlace::Boxed { held } => in_a_box(&one.member, held),
     });
     Description {
         reasons,
@@ -431,8 +452,8 @@ fn as_a_value(member: &str) -> Vec<String> {
 }
 
 /// A struct of Rust.
-fn in_a_box(member: &str) -> Vec<String> {
-    vec![
+fn in_a_box(member: &str, held: &str) -> Vec<String> {
+    let mut reasons = vec![
         format!(
             "{member} is a Box of them, which is moved, cloned, compared and dropped with the object. The price is one more \
              allocation for each object, and one more load for each use of a moved field."
@@ -440,7 +461,10 @@ fn in_a_box(member: &str) -> Vec<String> {
         "Cargo checked every target of the workspace, with the features of the build command. Code under other \
          conditions was not compiled."
             .to_owned(),
-    ]
+    ];
+    reasons
+        .extend((!held.is_empty()).then(|| format!("Calls do not use these either, but they stay: {held}.")));
+    reasons
 }
 
 /// A struct of C.
