@@ -213,11 +213,8 @@ pub enum PartPlace {
         /// A call makes both arrays.
         is_made: bool,
     },
-    /// A member is a `Box` of them.
-    Boxed {
-        /// The members that would have left, and why they stay; empty without any.
-        held: String,
-    },
+    /// A member is a `Box` of them; the members that would have left, and why they stay, if there are any.
+    Boxed(String),
 }
 
 /// Members that leave the objects of a class for memory of their own.

@@ -204,7 +204,7 @@ fn plan_in_rust(
     let written = boxed_part::write(task.judge, (&sources, &advice.edited), bare(&spelling.name), &names)?;
     Ok(written.map(|BoxedPart { texts, moved, member, held }| {
         let fields = cold.members.iter().copied().filter(|field| moved.contains(&name(field))).collect();
-        (ColdText { member, place: PartPlace::Boxed { held }, texts }, fields)
+        (ColdText { member, place: PartPlace::Boxed(held), texts }, fields)
     }))
 }
 
@@ -427,7 +427,7 @@ fn describe(one: &ColdPartProposal) -> Description {
         PartPlace::Value => as_a_value(&one.member),
         PartPlace::Pointer(heap) => in_two_parts(&one.member, *heap),
         PartPlace::Array { is_made } => in_two_arrays(&one.member, *is_made),
-        PartPlace::Boxed { held } => in_a_box(&one.member, held),
+        PartPlace::Boxed(held) => in_a_box(&one.member, held),
     });
     Description {
         reasons,
