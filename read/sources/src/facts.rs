@@ -146,6 +146,8 @@ pub(crate) enum Act {
     Compared(bool),
     /// Its start is taken for text.
     Text,
+    /// Its text is read up to a byte that is zero.
+    ReadToEnd,
     /// Given back to the allocator.
     Freed,
     /// Used as a place that holds a pointer to something else.
@@ -316,6 +318,42 @@ pub(crate) struct Carried {
     pub(crate) at: Where,
 }
 
+/// A place that holds numbers, such as offsets.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct NumberPlace {
+    /// The variable that has it in it.
+    pub(crate) table: Option<Name>,
+    pub(crate) place: PointerPlace,
+}
+
+/// A number that may be the offset of a member.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) enum Distance {
+    /// The offset of a member of this record.
+    Of(Name),
+    /// A number as it is written; given together with an object of this record.
+    Written(u64, Option<Name>),
+    /// A number in another place.
+    From(NumberPlace),
+}
+
+/// A parameter, or the result, that is no pointer to something else: an object or a number by value.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct ValueSlot {
+    /// The parameter, from 0; `None` for the result.
+    pub(crate) parameter: Option<usize>,
+    pub(crate) shape: Shape,
+    pub(crate) spelling: Name,
+}
+
+/// A cast of a pointer to functions of one type to another type, each by its spelling.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct FunctionCast {
+    pub(crate) from: Name,
+    pub(crate) to: Name,
+    pub(crate) at: Where,
+}
+
 /// A pointer that a function takes or gives, by a declaration.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct Slot {
@@ -356,12 +394,28 @@ pub(crate) struct Facts {
     pub(crate) defined: BTreeSet<Name>,
     /// Functions whose address is taken, by the type they are called as.
     pub(crate) taken: BTreeSet<(Name, Name)>,
+    /// Numbers that may be offsets, by the places that they are stored in.
+    pub(crate) distances: BTreeSet<(NumberPlace, Distance, Where)>,
+    /// Pointers to bytes that are moved by the number in a place.
+    pub(crate) moved_by: BTreeSet<(Value, NumberPlace, Where)>,
+    /// Objects that are given whole among a function's further arguments: the function, and the object's record.
+    pub(crate) further_objects: BTreeSet<(Name, Name, Where)>,
+    /// Casts of pointers to functions.
+    pub(crate) function_casts: BTreeSet<FunctionCast>,
+    /// The types of functions that are used by their address.
+    pub(crate) function_types: BTreeMap<Name, Name>,
+    /// The parameters and results of these functions, and of the types in casts.
+    pub(crate) value_slots: BTreeMap<Name, BTreeSet<ValueSlot>>,
     /// Templates that look at the bytes of their arguments.
     pub(crate) byte_templates: BTreeSet<Name>,
     /// Records whose members are used outside of functions that give memory or take it back.
     pub(crate) looked_into: BTreeSet<Name>,
     /// Members of unions that code names.
     pub(crate) alternatives: BTreeSet<(Name, Name)>,
+    /// Members with text that may have no end: the text fills them.
+    pub(crate) endless_texts: BTreeSet<(Name, Name)>,
+    /// Members of which code writes single bytes, such as the text's end.
+    pub(crate) ended_texts: BTreeSet<(Name, Name)>,
     /// Arrays of bytes by name, and the most bytes that one of this name has.
     pub(crate) byte_arrays: BTreeMap<Name, u64>,
     /// Functions and variables of the units' common names, with their types: a unit that could not be read may use
@@ -469,9 +523,17 @@ impl Facts {
         self.sayings.extend(other.sayings);
         self.defined.extend(other.defined);
         self.taken.extend(other.taken);
+        self.distances.extend(other.distances);
+        self.moved_by.extend(other.moved_by);
+        self.further_objects.extend(other.further_objects);
+        self.function_casts.extend(other.function_casts);
+        self.function_types.extend(other.function_types);
+        self.value_slots.extend(other.value_slots);
         self.byte_templates.extend(other.byte_templates);
         self.looked_into.extend(other.looked_into);
         self.alternatives.extend(other.alternatives);
+        self.endless_texts.extend(other.endless_texts);
+        self.ended_texts.extend(other.ended_texts);
         for (array, bytes) in other.byte_arrays {
             let most = self.byte_arrays.entry(array).or_default();
             *most = (*most).max(bytes);

@@ -31,6 +31,8 @@ pub(crate) struct Tree {
     pub(crate) arguments: HashMap<NodeId, Vec<Option<NodeId>>>,
     /// The operands' uses, from the texts of statements of assembly.
     pub(crate) operands: HashMap<NodeId, Operands>,
+    /// Texts as they are written, with quotation marks.
+    pub(crate) texts: HashMap<NodeId, Name>,
     /// Atomic operations, which libclang has no kind for: the address comes first.
     pub(crate) atomics: HashSet<NodeId>,
     /// Uses of a pointer's target, with the alignment that its type requires, where that is a vector's or more.

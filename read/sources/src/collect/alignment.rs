@@ -50,7 +50,30 @@ impl Collector<'_> {
             self.aligned(given, (asked, function), id);
         } else if library_functions::is_atomic(function) {
             self.note_atomic(function, pointer, given, id);
+        } else if library_functions::counts_lowest_bits(function) {
+            self.note_lowest_bits(pointer, given, id);
         }
+    }
+
+    /// `__builtin_ctzl((uintptr_t)&x->v)`: the result shows how far the address is aligned.
+    fn note_lowest_bits(&mut self, number: NodeId, values: &[Value], at: NodeId) {
+        let bytes = library_functions::MOST_ALIGNMENT;
+        let by: Name = "a count of its address's lowest bits".into();
+        let is_address = self.tree.pointee(self.tree.node(self.tree.uncast(number)).ty).is_some();
+        let act = match is_address {
+            true => Act::Aligned(bytes, by),
+            false => Act::AlignedMember(bytes, by),
+        };
+        self.act(&Self::objects(values), &act, at);
+    }
+
+    /// `address & -address`.
+    fn is_own_negative(&self, left: NodeId, right: NodeId) -> bool {
+        let tree = self.tree;
+        let negative = tree.node(tree.uncast(right));
+        let (Kind::Other, [inner]) = (negative.kind, &negative.children[..]) else { return false };
+        let (one, other) = (tree.node(tree.uncast(left)).decl, tree.node(tree.uncast(*inner)).decl);
+        one.is_some() && one == other
     }
 
     /// The operation is atomic only at a multiple of its operand's size.
@@ -92,6 +115,9 @@ impl Collector<'_> {
     /// `(uintptr_t)&x->v % 16`, `(uintptr_t)x->v & 15`, `(uintptr_t)p & (size - 1)`.
     pub(super) fn note_alignment_asked(&mut self, id: NodeId, left: NodeId, right: NodeId, values: &[Value]) {
         let tree = self.tree;
+        if tree.node(id).operator == Some(Operator::And) && self.is_own_negative(left, right) {
+            return self.note_lowest_bits(left, values, id);
+        }
         let number = tree.node(tree.bare(right)).value.and_then(|number| u64::try_from(number).ok());
         let bytes = match (tree.node(id).operator, number) {
             (Some(Operator::And), Some(mask)) => mask.checked_add(1),

@@ -33,7 +33,7 @@ impl Collector<'_> {
                     self.object_of_method(callee);
                 }
                 match self.rule(&decl.name) {
-                    Some(rule) => self.known_call(id, (&decl.name, rule), &arguments),
+                    Some(rule) => self.known_call(id, decl, rule, &arguments),
                     None => self.direct_call(id, decl, &arguments),
                 }
             }
@@ -56,12 +56,14 @@ impl Collector<'_> {
         }
     }
 
-    fn known_call(&mut self, id: NodeId, (function, rule): (&str, Rule), arguments: &[NodeId]) -> Vec<Value> {
+    fn known_call(&mut self, id: NodeId, decl: &Decl, rule: Rule, arguments: &[NodeId]) -> Vec<Value> {
+        let (function, named) = (&*decl.name, decl.parameters);
         if let Rule::Copies { .. } | Rule::Fills { .. } | Rule::Compares { .. } = rule {
             return self.memory(id, rule, arguments);
         }
         let values: Vec<Vec<Value>> = arguments.iter().map(|&argument| self.pointer(argument)).collect();
         self.note_text(arguments, &values, id);
+        self.note_texts((function, named), arguments, &values, id);
         if library_functions::takes_size(function) {
             self.note_sizes(id, arguments);
         }
@@ -177,6 +179,8 @@ impl Collector<'_> {
             values.extend(self.object_given(argument));
             given.push(values);
         }
+        self.note_further_objects(decl, arguments, id);
+        self.note_texts((&decl.name, decl.parameters), arguments, &given, id);
         let carried = self.note_carried(decl, arguments, &given, id);
         for (index, (&argument, values)) in arguments.iter().zip(&given).enumerate() {
             if sent != Some(argument) && !carried.contains(&index) {
@@ -186,6 +190,7 @@ impl Collector<'_> {
             self.note_given_for(id, argument, arguments);
         }
         self.note_sizes(id, arguments);
+        self.note_distances_given(&decl.usr, arguments);
         self.note_array_parameters(id, decl, &given);
         self.note_library_bytes(id, decl, arguments);
         self.note_direct_file(decl, arguments);
@@ -245,6 +250,19 @@ impl Collector<'_> {
             if let (TypeKind::Array(_, Some(2..)), Some(bytes)) = (ty.kind, ty.size_bytes) {
                 self.act(&Self::objects(values), &Act::Spans(bytes), id);
             }
+        }
+    }
+
+    /// `sum(2, object)` of a function that takes further arguments.
+    fn note_further_objects(&mut self, decl: &Decl, arguments: &[NodeId], id: NodeId) {
+        let tree = self.tree;
+        if self.is_kernel || !tree.ty(decl.ty).spelling.contains("...") {
+            return;
+        }
+        for &argument in arguments.iter().skip(decl.parameters) {
+            let record = tree.record_of(tree.node(argument).ty).and_then(|record| self.usr(record));
+            let at = self.at(id);
+            self.facts.further_objects.extend(record.map(|record| (decl.usr.clone(), record, at)));
         }
     }
 
@@ -320,6 +338,7 @@ impl Collector<'_> {
             }
             return Vec::new();
         };
+        self.note_call_without_parameters(callee, arguments, id);
         let mut given = Vec::new();
         for &argument in arguments {
             let mut values = self.pointer(argument);

@@ -22,6 +22,10 @@ impl Collector<'_> {
         if self.is_variadic_argument(child) {
             let function = self.function.clone().unwrap_or_else(|| "".into());
             let mut found = vec![Value::place(PointerPlace::Variable(variadic(&function, false)))];
+            if tree.record_of(to).is_some() {
+                self.note_use_as(&found, to, id);
+                return Vec::new();
+            }
             // A value given as text is not read as an object.
             let is_object = tree.pointee(to).is_some_and(|to| tree.record_of(to).is_some());
             match tree.pointee(to).filter(|_| is_object) {
@@ -36,6 +40,7 @@ impl Collector<'_> {
                 if tree.ty(behind).spelling != tree.ty(ahead).spelling {
                     values.extend(self.typed_object(child));
                     self.note_function_type(&values, ahead, id);
+                    self.note_function_cast(behind, ahead, id);
                     self.note_short_allocation(child, ahead);
                     self.note_stride(child, ahead, id);
                     self.note_format(behind, ahead, id);

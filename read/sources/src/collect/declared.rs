@@ -1,7 +1,7 @@
 //! Declared and named things: functions, variables, members.
 
 use super::Collector;
-use crate::facts::{Origin, PointerPlace, Reach, Source, Value};
+use crate::facts::{NumberPlace, Origin, PointerPlace, Reach, Source, Value};
 use crate::library_functions;
 use crate::tree::{Decl, DeclKind, Kind, Name, NodeId, RecordId, TypeId, TypeKind};
 
@@ -71,12 +71,18 @@ impl Collector<'_> {
         self.visit(rest);
         let place = self.tree.decl_of(id).map(|decl| PointerPlace::Variable(decl.usr.clone()));
         if self.tree.node(last).kind == Kind::InitList {
+            let outer = match &place {
+                Some(PointerPlace::Variable(usr)) => self.table.replace(usr.clone()),
+                _ => self.table.take(),
+            };
             self.initialise(last, node.ty, place, 0);
+            self.table = outer;
             return Vec::new();
         }
         let values = self.kept(last);
         if let Some(place) = place {
             self.flow(&values, &place);
+            self.note_distances(last, &NumberPlace { table: None, place });
         }
         Vec::new()
     }
@@ -91,6 +97,7 @@ impl Collector<'_> {
             DeclKind::Function => {
                 let signature = self.tree.ty(ty).spelling.clone();
                 self.facts.taken.insert((signature, usr.clone()));
+                self.note_function_value(decl);
                 vec![Value { source: Source::Function(usr), reach: Reach::Start, level: 0 }]
             }
             _ if !self.holds_pointer(ty) => Vec::new(),

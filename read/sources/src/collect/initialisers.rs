@@ -1,7 +1,7 @@
 //! Values in braces.
 
 use super::Collector;
-use crate::facts::{Follows, PointerPlace, Saying};
+use crate::facts::{Follows, NumberPlace, PointerPlace, Saying};
 use crate::tree::{DeclKind, Kind, Name, NodeId, RecordId, TypeId, TypeKind};
 use std::collections::BTreeSet;
 
@@ -15,6 +15,7 @@ impl Collector<'_> {
             if let Some(place) = place {
                 self.flow_at(&values, &place, level);
                 self.note_foreign_member(&values, id, &place);
+                self.note_distances(id, &NumberPlace { table: self.table.clone(), place });
             }
             return;
         }
@@ -77,6 +78,7 @@ impl Collector<'_> {
                         converted.insert(field.name.clone());
                     }
                     is_held |= self.skip_unbraced(value, field.ty, &mut children);
+                    self.note_full_text(record, &field.name, value);
                     let place = self.member_place(record, &field.name);
                     self.initialise(value, field.ty, place, 0);
                 }

@@ -8,7 +8,7 @@ use crate::tree::{Kind, Name, NodeId, RecordId, TypeKind};
 /// The object or type that a size argument measures.
 #[derive(Default)]
 struct Size {
-    /// Its value, when the compiler knows it.
+    /// Its value, when the text shows it; the largest of several.
     bytes: Option<u64>,
     /// `offsetof` of these members.
     offsets: Vec<(Name, Name)>,
@@ -77,8 +77,11 @@ impl Collector<'_> {
         let node = tree.node(tree.bare(id));
         let constant =
             |id: NodeId| tree.node(tree.bare(id)).value.and_then(|value| u64::try_from(value).ok());
-        size.bytes = constant(id);
-        size.is_unmeasured = size.bytes.is_none();
+        let known = self.known_number(id);
+        size.bytes = constant(id).or(known.map(|known| known.most));
+        // C++ changes a variable by a reference to it.
+        size.is_unmeasured =
+            constant(id).is_none() && (tree.is_cpp || !known.is_some_and(|known| known.is_only));
         if node.kind == Kind::Conditional {
             size.choices = node.children.iter().skip(1).filter_map(|&choice| constant(choice)).collect();
         }
@@ -141,13 +144,14 @@ impl Collector<'_> {
         if let Some(&bytes) = size.choices.iter().find(|&&bytes| bytes > 0 && bytes < whole) {
             self.facts.sayings.insert((usr.clone(), Saying::Prefix(bytes), at.clone()));
         }
+        if size.is_unmeasured && !size.is_distance {
+            self.facts.sayings.insert((usr, Saying::UnknownSize, at));
+            return;
+        }
         match size.bytes {
             Some(bytes) if bytes > 0 && bytes < whole => {
                 let saying = if size.is_of_members { Saying::LeadingMembers } else { Saying::Prefix };
                 self.facts.sayings.insert((usr, saying(bytes), at));
-            }
-            None if size.is_unmeasured && !size.is_distance => {
-                self.facts.sayings.insert((usr, Saying::UnknownSize, at));
             }
             _ if size.is_distance => {
                 self.facts.sayings.insert((usr, Saying::Prefix(whole), at));

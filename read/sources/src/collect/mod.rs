@@ -6,8 +6,11 @@ mod convert;
 mod cookies;
 mod declared;
 mod designators;
+mod function_casts;
 mod initialisers;
+mod known_numbers;
 mod memory;
+mod number_places;
 mod offsets;
 mod operators;
 mod outside;
@@ -16,18 +19,28 @@ mod records;
 mod sent_pointers;
 mod sizes;
 mod strides;
+mod texts;
 
 pub(crate) use convert::variadic;
 pub(crate) use places::further;
 
-use crate::facts::{Act, Facts, Origin, PointerPlace, Shape, Source, Value, Where};
+use crate::facts::{Act, Facts, NumberPlace, Origin, PointerPlace, Shape, Source, Value, Where};
 use crate::tree::{Kind, Name, NodeId, RecordId, Site, Tree, TypeId, TypeKind};
+use known_numbers::KnownNumbers;
 
 /// The facts of one unit. A kernel calls only itself, so a function knows an argument's type by the same declaration,
 /// wherever its body is.
 pub(crate) fn collect(tree: &Tree, is_kernel: bool) -> Facts {
-    let mut collector =
-        Collector { tree, is_kernel, facts: Facts::default(), function: None, above: Vec::new() };
+    let numbers = if is_kernel { KnownNumbers::default() } else { KnownNumbers::of(tree) };
+    let mut collector = Collector {
+        tree,
+        is_kernel,
+        numbers,
+        facts: Facts::default(),
+        function: None,
+        table: None,
+        above: Vec::new(),
+    };
     collector.records();
     for &root in &tree.roots {
         collector.value(root);
@@ -45,9 +58,12 @@ pub(crate) const FIRST: &str = "(first)";
 struct Collector<'t> {
     tree: &'t Tree,
     is_kernel: bool,
+    numbers: KnownNumbers,
     facts: Facts,
     /// The function whose body is walked.
     function: Option<Name>,
+    /// The variable whose values in braces are walked.
+    table: Option<Name>,
     /// The nodes around the present one, outermost first.
     above: Vec<NodeId>,
 }
@@ -176,7 +192,11 @@ impl Collector<'_> {
             Kind::Return => {
                 let values = children.last().map(|&child| self.kept(child)).unwrap_or_default();
                 if let Some(function) = self.function.clone() {
-                    self.flow(&values, &PointerPlace::Return(function));
+                    let place = PointerPlace::Return(function);
+                    self.flow(&values, &place);
+                    if let Some(&value) = children.last() {
+                        self.note_distances(value, &NumberPlace { table: None, place });
+                    }
                 }
                 Vec::new()
             }

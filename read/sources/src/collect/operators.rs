@@ -66,6 +66,10 @@ impl Collector<'_> {
             return Vec::new();
         };
         let is_pointer = |node: NodeId| tree.pointee(tree.node(node).ty).is_some();
+        if node.operator == Some(Operator::Assign) {
+            self.note_end_of_text(left);
+            self.note_distance_assigned(left, right);
+        }
         self.note_divided_distance(id, left, right);
         match (is_pointer(id), is_pointer(left), is_pointer(right)) {
             (true, true, false) => {

@@ -98,7 +98,9 @@ impl Collector<'_> {
     fn note_slots(&mut self, name: &Name, function: &FunctionType, is_definition: bool, id: NodeId) {
         let tree = self.tree;
         for (parameter, ty) in function.slots() {
-            let Some(to) = tree.pointee(ty) else { continue };
+            // An object by value has its type there as well.
+            let by_value = tree.record_of(ty).map(|_| ty);
+            let Some(to) = tree.pointee(ty).or(by_value) else { continue };
             let (shape, spelling) = (self.shape(to), tree.ty(to).spelling.clone());
             if let Some(called) = tree.function_types.get(&to) {
                 let slot = parameter.map_or("result".to_owned(), |at| at.to_string());

@@ -192,8 +192,12 @@ impl Collector<'_> {
                     return vec![shifted];
                 }
                 let is_negative = self.is_negative(index);
-                let is_constant =
-                    is_negative || literal.is_some() || tree.node(tree.bare(index)).value.is_some();
+                let is_constant = is_negative
+                    || tree.node(tree.bare(index)).value.is_some()
+                    || self.known_number(index).is_some_and(|known| known.is_plain && known.most > 0);
+                if !is_constant {
+                    self.note_indexed(&values, (pointer, index), at);
+                }
                 let reach = match is_constant {
                     true if is_negative || tree.node(at).is_minus => Reach::Before,
                     true => Reach::Fixed,

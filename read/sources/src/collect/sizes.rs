@@ -1,6 +1,7 @@
 //! Sizes larger, or smaller, than the object or the member that they are given with.
 
 use super::Collector;
+use super::known_numbers::KnownNumber;
 use crate::facts::Saying;
 use crate::tree::{Kind, Name, NodeId, RecordId, TypeId, TypeKind};
 
@@ -33,7 +34,10 @@ impl Collector<'_> {
         let takes_bytes = arguments.iter().any(takes_bytes);
         let size = |&argument: &NodeId| {
             let is_signed = takes_bytes && tree.ty(tree.node(argument).ty).spelling.starts_with("long");
-            self.size_given(argument).or_else(|| self.number_given(argument).filter(|_| is_signed))
+            let size =
+                self.size_given(argument).or_else(|| self.number_given(argument).filter(|_| is_signed));
+            // Of plain memory a number in a variable is a size, too.
+            size.filter(|_| takes_bytes || tree.node(tree.bare(argument)).value.is_some())
         };
         let sizes: Vec<u64> = arguments.iter().filter_map(size).collect();
         let Some(bytes) = sizes.iter().copied().reduce(u64::saturating_mul) else { return };
@@ -154,10 +158,17 @@ impl Collector<'_> {
         self.number_given(argument).filter(|_| is_size || self.measures(argument))
     }
 
-    /// The value of an argument, where the compiler knows it and it is above zero.
+    /// The value of an argument, where the text shows it and it is above zero.
     fn number_given(&self, argument: NodeId) -> Option<u64> {
-        let value = self.tree.node(self.tree.bare(argument)).value?;
-        u64::try_from(value).ok().filter(|&value| value > 0)
+        let value =
+            self.tree.node(self.tree.bare(argument)).value.and_then(|value| u64::try_from(value).ok());
+        let value = value.or_else(|| self.known_number(argument).map(|known| known.most));
+        value.filter(|&value| value > 0)
+    }
+
+    /// The value of an argument or an index, also of one that variables give.
+    pub(super) fn known_number(&self, id: NodeId) -> Option<KnownNumber> {
+        self.numbers.value(self.tree, id)
     }
 
     /// True where a size is taken.

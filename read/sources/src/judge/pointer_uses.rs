@@ -229,6 +229,11 @@ impl Judge<'_> {
             {
                 self.spanned((record, member), *bytes, value, is_generic, at);
             }
+            (Origin::MemberOf(record, member) | Origin::Numbers(record, member), Act::ReadToEnd)
+                if reach != Reach::Address =>
+            {
+                self.read_to_end(record, member, at);
+            }
             (Origin::MemberOf(record, member) | Origin::Numbers(record, member), Act::AssemblyBeyond) => {
                 let reason = format!("assembly adds a number to the address of {member}");
                 self.find(record, Verdict::Refuse, UseKind::Assembly, at, reason);
@@ -311,6 +316,7 @@ impl Judge<'_> {
             | Act::Declared(..)
             | Act::AsHandle(..)
             | Act::Text
+            | Act::ReadToEnd
             | Act::Freed
             | Act::Spans(_)
             | Act::Aligned(..)
@@ -388,6 +394,7 @@ fn is_of_bytes(act: &Act) -> bool {
             | Act::Compared(_)
             | Act::Walk(..)
             | Act::Text
+            | Act::ReadToEnd
             | Act::Spans(_)
             | Act::Aligned(..)
             | Act::AlignedMember(..)

@@ -2,7 +2,7 @@
 
 use super::Judge;
 use super::direct_uses::keep;
-use crate::facts::{Origin, Source, Value, Where};
+use crate::facts::{Member, Origin, Source, Value, Where};
 use crate::tree::Name;
 use crate::uses::UseKind;
 use std::collections::BTreeSet;
@@ -37,5 +37,23 @@ impl Judge<'_> {
         }
         let reason = format!("an index past the end of {member} reaches what follows it");
         self.find(record, keep(found, known.offset_bits / 8, Some(bytes)), UseKind::Walk, at, reason);
+    }
+
+    /// A text that may fill its member, and is read to its end: it runs on into the members that follow, as far as
+    /// these may be filled as well, and one further.
+    pub(super) fn read_to_end(&mut self, record: &Name, member: &Name, at: &Where) {
+        let facts = self.facts;
+        let is_endless = |member: &Name| {
+            let text = (record.clone(), member.clone());
+            facts.endless_texts.contains(&text) && !facts.ended_texts.contains(&text)
+        };
+        let Some(found) = self.own(record).filter(|_| is_endless(member)) else { return };
+        let following = found.members.iter().skip_while(|known| known.name != *member);
+        let filled: Vec<&Member> = following.take_while(|known| is_endless(&known.name)).collect();
+        let (Some(first), Some(last)) = (filled.first(), filled.last()) else { return };
+        let start = first.offset_bits / 8;
+        let bytes = last.offset_bits / 8 + last.size_bytes + 1 - start;
+        let reason = format!("the text in {member} may fill it, and is read on into what follows");
+        self.find(record, keep(found, start, Some(bytes)), UseKind::Walk, at, reason);
     }
 }

@@ -2,7 +2,10 @@
 //! not compiled with the program counts as a crossing.
 
 pub(crate) mod kernel;
+mod texts;
 pub(crate) mod vectors;
+
+pub(crate) use texts::{TextRule, text_rule};
 
 /// The effect of a function on its arguments, counted from 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -55,13 +58,13 @@ pub(crate) fn rule(name: &str) -> Option<Rule> {
         // The mapped memory came from `mmap`, which is judged for itself.
         "munmap" | "madvise" | "mprotect" | "mlock" | "munlock" => Rule::Harmless,
         "free" | "cfree" | "malloc_usable_size" | "operator delete" | "operator delete[]" => Rule::Harmless,
-        _ if is_harmless(name, plain) => Rule::Harmless,
+        _ if is_harmless(name, plain) || counts_lowest_bits(name) => Rule::Harmless,
         _ => return None,
     })
 }
 
 /// A function's name without what the compiler puts around it.
-fn plain_spelling(name: &str) -> &str {
+pub(crate) fn plain_spelling(name: &str) -> &str {
     let plain = name.strip_prefix("__builtin_").unwrap_or(name);
     plain.strip_prefix("__").and_then(|name| name.strip_suffix("_chk")).unwrap_or(plain)
 }
@@ -181,6 +184,25 @@ pub(crate) fn assumes_alignment(name: &str) -> bool {
 /// True for operations that are atomic only on an operand aligned to its size.
 pub(crate) fn is_atomic(name: &str) -> bool {
     ["__atomic_", "__sync_"].iter().any(|family| name.starts_with(family))
+}
+
+/// True for functions whose result is the position of a number's lowest bit.
+pub(crate) fn counts_lowest_bits(name: &str) -> bool {
+    const NAMES: [&str; 12] = [
+        "ctz",
+        "ctzl",
+        "ctzll",
+        "ctzg",
+        "ffs",
+        "ffsl",
+        "ffsll",
+        "countr_zero",
+        "countr_one",
+        "_tzcnt_u64",
+        "__tzcnt_u64",
+        "stdc_trailing_zeros",
+    ];
+    NAMES.contains(&plain_spelling(name))
 }
 
 /// The flag of a file whose reads and writes go to the device at once.

@@ -246,6 +246,9 @@ impl<'u, 'r> Reader<'u, 'r> {
             let asked = pointer.and_then(|pointer| asked_alignment(pointer.ty()));
             self.tree.asked_alignments.extend(asked.map(|bytes| (id, bytes)));
         }
+        if cursor.kind() == CXCursor_StringLiteral && self.known.is_none() {
+            self.tree.texts.insert(id, cursor.spelling().into());
+        }
         if kind == Kind::Assembly && self.known.is_none() {
             let operands = self.operands(site);
             self.tree.operands.insert(id, operands);

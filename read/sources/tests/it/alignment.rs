@@ -350,3 +350,32 @@ fn ends_of_sections_have_the_names_that_a_linker_script_gives_them() {
         int f(void) { int s = 0; for (char **p = __start_entries; p < __stop_entries; p++) s += *(int *)(*p + 16); return s; }";
     asks(&both(set, pointers), &Verdict::Refuse, "int is read at a fixed offset");
 }
+
+#[test]
+fn the_lowest_bits_of_an_address_show_where_a_member_lies() {
+    let reason = "a count of its address's lowest bits asks for data";
+    let of = |body: &str| {
+        Program::c(&format!(
+            "#define _GNU_SOURCE\n#include <stdint.h>\n#include <string.h>\nstruct t {{ int a; char k; char low; char data[40]; long last; }};
+            long f(struct t *x) {{ {body} }}"
+        ))
+    };
+    for body in [
+        "return __builtin_ctzl((uintptr_t)&x->data);",
+        "return ffsl((long)x->data);",
+        "uintptr_t at = (uintptr_t)&x->data; return __builtin_ctzl(at);",
+        "uintptr_t at = (uintptr_t)&x->data; return at & -at;",
+    ] {
+        asks(&of(body), &keep(&["data"]), reason);
+    }
+    let cpp = "#include <cstdint>\nstruct t { int a; char k; char low; char data[40]; long last; };
+        int f(t *x) { return __builtin_ctzll(reinterpret_cast<std::uintptr_t>(&x->data)); }";
+    asks(&Program::cpp(cpp), &keep(&["data"]), reason);
+    for body in [
+        "return __builtin_ctzl(x->last) + ffsl(x->a);",
+        "static int buckets[64]; return buckets[((uintptr_t)&x->data >> 3) & 63];",
+        "unsigned long bits = x->last, one = 4; return (bits & -bits) + __builtin_ctzl(bits & one);",
+    ] {
+        movable(&of(body));
+    }
+}
