@@ -6,6 +6,7 @@ mod edges;
 mod files;
 mod machine;
 mod programs;
+mod schemas;
 mod test;
 mod text;
 
@@ -25,6 +26,7 @@ fn tidy() -> Result<()> {
     let mut broken = edges::check(&metadata);
     broken.extend(programs::check(&metadata));
     broken.extend(files::check(&metadata)?);
+    broken.extend(schemas::check(metadata.workspace_root.as_std_path(), &files::sources(&metadata)?)?);
     broken.extend(text::check(metadata.workspace_root.as_std_path())?);
     for line in &broken {
         eprintln!("tidy: {line}");

@@ -7,7 +7,7 @@ use anyhow::Result;
 use cargo_metadata::{Metadata, Package};
 use module_tree::ModuleTree;
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// More Rust files than these in one folder hide the design.
 const MOST_FILES: usize = 26;
@@ -31,6 +31,21 @@ pub(crate) fn check(metadata: &Metadata) -> Result<Vec<String>> {
         }
     }
     Ok(broken)
+}
+
+/// The source files of all crates of the workspace.
+///
+/// # Errors
+///
+/// A folder cannot be read.
+pub(crate) fn sources(metadata: &Metadata) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for package in metadata.workspace_packages() {
+        if let Some(folder) = package.manifest_path.as_std_path().parent() {
+            collect(&folder.join("src"), &mut files)?;
+        }
+    }
+    Ok(files)
 }
 
 /// The root files of a package's library and programs.
@@ -66,7 +81,7 @@ fn folders(package: &Package, workspace: &Path) -> Result<Vec<String>> {
     Ok(broken)
 }
 
-fn collect(folder: &Path, files: &mut Vec<std::path::PathBuf>) -> Result<()> {
+fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
     if !folder.is_dir() {
         return Ok(());
     }
