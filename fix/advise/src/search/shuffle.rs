@@ -1,12 +1,12 @@
 //! Random legal orders: they test whether members that may move can move.
 //!
 //! An order is legal when it obeys every constraint that a proposal obeys. The caller finds the orders that a test
-//! refutes, by [`Shuffled::edited`] and [`between`].
+//! refutes, by [`in_order`] and [`between`].
 
 use crate::constraints::constraint::{Binding, Constraint};
 use crate::constraints::holds;
 use crate::kinds::order::member_order::Plan;
-use crate::layout::spelling::spelling;
+use crate::layout::spelling::{Spelling, spelling};
 use crate::layout::subject::Subject;
 use crate::options::Options;
 use crate::proposal::Refusal;
@@ -34,15 +34,6 @@ pub struct Movable {
     pub free: usize,
     /// The constraints that were obeyed.
     pub obeyed: Vec<Binding>,
-}
-
-/// One type in another order.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Shuffled {
-    /// The new order: indices into the units.
-    pub order: Vec<usize>,
-    /// Path and new text of every file that changes.
-    pub edited: BTreeMap<String, String>,
 }
 
 /// The possible moves in the types of a program: every struct and class of two or more members of its own that the
@@ -120,20 +111,20 @@ fn examine(
     }
 }
 
-/// A random legal order for one type; `random(n)` gives a number below `n`. `None` when chance finds none: a type does
-/// not grow.
+/// A random legal order for one type, as indices into its units; `random(n)` gives a number below `n`. `None` when
+/// chance finds none: a type does not grow.
 ///
 /// # Errors
 /// The constraint that forbids it.
-pub fn shuffle(
+pub fn random_order(
     types: &Types,
     abi: Abi,
     id: TypeId,
     sources: &Sources,
     options: &Options,
     random: &mut dyn FnMut(usize) -> usize,
-) -> Result<Option<Shuffled>, Vec<Binding>> {
-    with_plan(types, abi, id, sources, options, |plan| {
+) -> Result<Option<Vec<usize>>, Vec<Binding>> {
+    with_plan(types, abi, id, sources, options, |_, _, plan| {
         let identity: Vec<usize> = (0..plan.unit_names().len()).collect();
         for round in 0..TRIES {
             let order = plan.random_order(random, round % 2 == 1);
@@ -145,7 +136,7 @@ pub fn shuffle(
     })
 }
 
-/// The type in a given order of its units.
+/// Path and new text of every file that changes when the type gets this order of its units.
 ///
 /// # Errors
 /// The constraint that forbids it.
@@ -156,27 +147,27 @@ pub fn in_order(
     sources: &Sources,
     options: &Options,
     order: &[usize],
-) -> Result<Option<Shuffled>, Vec<Binding>> {
-    with_plan(types, abi, id, sources, options, |_| Ok(Some(order.to_vec())))
+) -> Result<BTreeMap<String, String>, Vec<Binding>> {
+    with_plan(types, abi, id, sources, options, |subject, spelled, plan| {
+        plan.write(subject, sources, spelled, &plan.with_head(order)).map_err(|one| vec![one])
+    })
 }
 
-fn with_plan(
+fn with_plan<R>(
     types: &Types,
     abi: Abi,
     id: TypeId,
     sources: &Sources,
     options: &Options,
-    choose: impl FnOnce(&Plan<'_>) -> Result<Option<Vec<usize>>, Vec<Binding>>,
-) -> Result<Option<Shuffled>, Vec<Binding>> {
+    ask: impl FnOnce(&Subject<'_>, &Spelling, &Plan<'_>) -> Result<R, Vec<Binding>>,
+) -> Result<R, Vec<Binding>> {
     let usage = Usage::empty(abi);
     let nothing = || vec![Binding::new(Constraint::UnclearSource)];
     let subject = Subject::new(types, id, &usage).ok_or_else(nothing)?;
     let spelled = spelling(types, subject.id).ok_or_else(nothing)?;
     let models = subject.models().map_err(|binding| vec![binding])?;
     let plan = Plan::make(&subject, &spelled, sources, options, models).map_err(|(_, bindings)| bindings)?;
-    let Some(order) = choose(&plan)? else { return Ok(None) };
-    let edited = plan.write(&subject, sources, &spelled, &plan.with_head(&order)).map_err(|one| vec![one])?;
-    Ok(Some(Shuffled { order, edited }))
+    ask(&subject, &spelled, &plan)
 }
 
 /// The orders on the way from the declared one to `order`, each of which swaps two neighbours more than the one before

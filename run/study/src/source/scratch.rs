@@ -394,8 +394,13 @@ impl Scratch {
         let command =
             Command { line: &line, source: &self.source, folder, is_placed, linkers: None, calls: None };
         let ended = command.output(&self.interrupts)?;
-        self.interrupts.check()?;
+        self.check_interrupts()?;
         Ok(ended)
+    }
+
+    /// Fails once a signal has asked Lineup to end.
+    pub(crate) fn check_interrupts(&self) -> Result<()> {
+        Ok(self.interrupts.check()?)
     }
 
     /// Runs the build command in a copy by these compilers and linkers, and compiles every unit.

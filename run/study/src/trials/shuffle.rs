@@ -69,11 +69,12 @@ pub fn run_seed(
     seed: u64,
 ) -> Result<Outcome> {
     let mut outcome = Outcome { seed, shuffled: 0, failures: Vec::new() };
-    let mut dealt = deal(ground, movable, options, seed);
-    outcome.shuffled = dealt.len();
+    let mut dealt = deal(ground, movable, options, trials, seed)?;
     while outcome.failures.len() < MOST_FAILURES && !dealt.is_empty() {
         let all: Vec<&Dealt<'_>> = dealt.iter().collect();
-        let Trial::Failed(words) = trials.run(&edits(ground, options, &all))? else { break };
+        let edits = edits(ground, options, trials, &all)?;
+        outcome.shuffled = outcome.shuffled.max(edits.moved);
+        let Trial::Failed(words) = trials.run(&edits.texts)? else { break };
         let culprits = halve(ground, options, trials, all)?;
         let names: Vec<String> = culprits.iter().map(|one| one.movable.type_name.clone()).collect();
         for culprit in culprits {
@@ -89,32 +90,50 @@ pub fn run_seed(
 }
 
 /// A random order for each type for which chance finds one.
-fn deal<'m>(ground: &Ground<'_>, movable: &'m [Movable], options: &Options, seed: u64) -> Vec<Dealt<'m>> {
+fn deal<'m>(
+    ground: &Ground<'_>,
+    movable: &'m [Movable],
+    options: &Options,
+    trials: &Trials<'_>,
+    seed: u64,
+) -> Result<Vec<Dealt<'m>>> {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let mut below = |bound: usize| random.random_range(0..bound.max(1));
     let mut all = Vec::new();
     for movable in movable {
-        let dealt =
-            shuffle::shuffle(ground.types, ground.abi, movable.id, ground.sources, options, &mut below);
-        if let Ok(Some(shuffled)) = dealt {
-            all.push(Dealt { movable, order: shuffled.order });
+        trials.check_interrupts()?;
+        let order =
+            shuffle::random_order(ground.types, ground.abi, movable.id, ground.sources, options, &mut below);
+        if let Ok(Some(order)) = order {
+            all.push(Dealt { movable, order });
         }
     }
-    all
+    Ok(all)
 }
 
-/// The texts with these types in their orders.
-fn edits(ground: &Ground<'_>, options: &Options, dealt: &[&Dealt<'_>]) -> BTreeMap<String, String> {
-    let mut edited = BTreeMap::new();
+/// The texts with some types in their orders.
+#[derive(Default)]
+struct Edits {
+    texts: BTreeMap<String, String>,
+    /// The types whose order could be written.
+    moved: usize,
+}
+
+fn edits(ground: &Ground<'_>, options: &Options, trials: &Trials<'_>, dealt: &[&Dealt<'_>]) -> Result<Edits> {
+    let mut edits = Edits::default();
+    // Only the files that the last type changed are parsed again.
+    let mut sources = ground.sources.clone();
     for one in dealt {
-        let sources = ground.sources.with(&edited);
+        trials.check_interrupts()?;
         let placed =
             shuffle::in_order(ground.types, ground.abi, one.movable.id, &sources, options, &one.order);
-        if let Ok(Some(shuffled)) = placed {
-            edited.extend(shuffled.edited);
+        if let Ok(texts) = placed {
+            sources = sources.with(&texts);
+            edits.texts.extend(texts);
+            edits.moved += 1;
         }
     }
-    edited
+    Ok(edits)
 }
 
 /// The types that fail by themselves: a single one, or several that fail only together.
@@ -126,9 +145,9 @@ fn halve<'d, 'm>(
 ) -> Result<Vec<&'d Dealt<'m>>> {
     while dealt.len() > 1 {
         let (one, two) = dealt.split_at(dealt.len() / 2);
-        if trials.run(&edits(ground, options, one))? != Trial::Passed {
+        if trials.run(&edits(ground, options, trials, one)?.texts)? != Trial::Passed {
             dealt = one.to_vec();
-        } else if trials.run(&edits(ground, options, two))? != Trial::Passed {
+        } else if trials.run(&edits(ground, options, trials, two)?.texts)? != Trial::Passed {
             dealt = two.to_vec();
         } else {
             break;
@@ -147,7 +166,7 @@ fn find_pair(
     let steps = shuffle::between(&culprit.order);
     let fails = |step: usize| -> Result<bool> {
         let dealt = Dealt { movable: culprit.movable, order: steps[step].0.clone() };
-        Ok(trials.run(&edits(ground, options, &[&dealt]))? != Trial::Passed)
+        Ok(trials.run(&edits(ground, options, trials, &[&dealt])?.texts)? != Trial::Passed)
     };
     if steps.is_empty() || !fails(steps.len() - 1)? {
         return Ok(Vec::new());

@@ -59,6 +59,14 @@ impl<'s> Trials<'s> {
         self.test(&tree.path)
     }
 
+    /// Fails once a signal has asked Lineup to end, for work between trials.
+    ///
+    /// # Errors
+    /// When it has.
+    pub(crate) fn check_interrupts(&self) -> Result<()> {
+        self.scratch.check_interrupts()
+    }
+
     fn test(&self, folder: &Path) -> Result<Trial> {
         let line = match self.limit_seconds {
             u64::MAX => self.test.clone(),
