@@ -333,13 +333,9 @@ impl Walk<'_> {
         let is_of_object = pointer
             .as_ref()
             .is_some_and(|short| short.is_pointer_to_object() && self.pair.holders.contains(&short.base));
-        let taken = self.old.facts.parameters_of(&before.name).unwrap_or_default();
-        let said = pointer.filter(|pointer| pointer.base == "function").map(|pointer| pointer.parameters);
-        let said = said.unwrap_or_default();
-        let is_sensitive =
-            |short: &&crate::facts::Short| short.stars > 0 && self.pair.holders.contains(&short.base);
-        let about = taken.iter().chain(&said).find(is_sensitive).map(|short| short.base.clone());
-        if let Some(about) = about.filter(|_| taken != said) {
+        let own = self.old.facts.function(&before.name).unwrap_or_default();
+        let said = pointer.filter(|pointer| pointer.base == "function").unwrap_or_default();
+        if let Some(about) = self.pair.misfit(&own, &said) {
             self.add(Kind::ToOtherType, &about, format!("&{} by another type", after.name), None);
         }
         if before.is_code {

@@ -62,6 +62,8 @@ pub struct Object {
     pub sections: HashMap<usize, Section>,
     /// Symbols for data and functions.
     pub symbols: Vec<DataSymbol>,
+    /// Names of places in code.
+    pub labels: Vec<String>,
 }
 
 /// Sections larger than this are not read: zeroes of a common block could be made to fill memory.
@@ -127,6 +129,11 @@ fn read(bytes: &[u8]) -> Text {
     for symbol in file.symbols() {
         let kind = symbol.kind();
         let is_data = matches!(kind, SymbolKind::Data | SymbolKind::Tls);
+        // Functions and labels of assembler.
+        let is_label = !is_data && !matches!(kind, SymbolKind::Section | SymbolKind::File);
+        if is_label && symbol.section_index().is_some() {
+            object.labels.extend(symbol.name().map(str::to_owned).ok().filter(|name| !name.is_empty()));
+        }
         if let (true, Some(section)) = (is_data || kind == SymbolKind::Text, symbol.section_index()) {
             let name = symbol.name().unwrap_or("").to_owned();
             let (offset, bytes) = (symbol.address(), symbol.size());
@@ -297,6 +304,7 @@ impl<'a> DebugInfo<'a> {
                 }
                 gimli::DW_TAG_subroutine_type => {
                     facts.types.insert(id, Type::Function);
+                    facts.returned.extend(of.map(|of| (id, of)));
                     scope.2 = Some(id);
                 }
                 gimli::DW_TAG_formal_parameter => {
@@ -306,6 +314,10 @@ impl<'a> DebugInfo<'a> {
                 }
                 gimli::DW_TAG_subprogram => {
                     facts.functions.extend(name.clone().map(|name| (name, id)));
+                    facts.returned.extend(of.map(|of| (id, of)));
+                    if entry.attr(gimli::DW_AT_external).is_some() {
+                        facts.exported.extend(name.clone());
+                    }
                     scope.2 = Some(id);
                     scope.3 = name;
                 }
@@ -359,7 +371,8 @@ impl<'a> DebugInfo<'a> {
         });
         let (other_name, other_type) = declared.unwrap_or((None, None));
         if let (Some(name), Some(of)) = (name.or(other_name), of.or(other_type)) {
-            facts.variables.push(Variable { name, function, of, place, symbol });
+            let is_external = entry.attr(gimli::DW_AT_external).is_some();
+            facts.variables.push(Variable { name, function, of, place, symbol, is_external });
         }
     }
 

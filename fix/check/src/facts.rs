@@ -73,6 +73,8 @@ pub struct Variable {
     pub place: Option<(usize, u64)>,
     /// The symbol, where it differs from the name.
     pub symbol: Option<String>,
+    /// Other units can name it; a function may declare it for itself.
+    pub is_external: bool,
 }
 
 /// A type in short: a base, stars and dimensions of an array.
@@ -88,9 +90,22 @@ pub struct Short {
     pub dimensions: usize,
     /// Of a function: its parameters.
     pub parameters: Vec<Short>,
+    /// Of a function: the record that it returns, or a pointer to one.
+    pub returned: Option<Box<Short>>,
 }
 
 impl Short {
+    /// A pointer to a function.
+    pub fn function(parameters: Vec<Self>, returned: Option<Self>) -> Self {
+        let returned = returned.filter(|of| of.is_record).map(Box::new);
+        Self { base: "function".into(), stars: 1, parameters, returned, ..Self::default() }
+    }
+
+    /// Of a function: what it takes and gives.
+    pub fn signature(&self) -> impl Iterator<Item = &Self> {
+        self.parameters.iter().chain(self.returned.as_deref())
+    }
+
     /// The type of what a pointer of this type points at.
     pub fn pointed(&self) -> Option<Self> {
         (self.stars > 0 && self.dimensions == 0).then(|| Self { stars: self.stars - 1, ..self.clone() })
@@ -127,8 +142,12 @@ pub struct Facts {
     pub variables: Vec<Variable>,
     /// Parameters by the type of the function.
     pub parameters: HashMap<TypeId, Vec<TypeId>>,
+    /// Types that functions return, by the type of the function.
+    pub returned: HashMap<TypeId, TypeId>,
     /// Functions by name: their parameters are in `parameters`.
     pub functions: HashMap<String, TypeId>,
+    /// Functions that other units can call.
+    pub exported: HashSet<String>,
 }
 
 /// The beginning of the name of a type that has none, in its own unit.
@@ -202,9 +221,12 @@ impl Facts {
                 }
                 Some(Type::Function) => {
                     short.base = "function".into();
-                    let parameters = self.parameters.get(&id).filter(|_| depth > 0);
-                    let parameters = parameters.into_iter().flatten();
-                    short.parameters = parameters.map(|of| self.short_within(*of, depth - 1)).collect();
+                    if let Some(depth) = depth.checked_sub(1) {
+                        let parameters = self.parameters.get(&id).into_iter().flatten();
+                        short.parameters = parameters.map(|of| self.short_within(*of, depth)).collect();
+                        let returned = self.returned.get(&id).map(|of| self.short_within(*of, depth));
+                        short.returned = returned.filter(|of| of.is_record).map(Box::new);
+                    }
                     return short;
                 }
                 Some(Type::Same(_)) | None => break,
@@ -214,10 +236,12 @@ impl Facts {
         short
     }
 
-    /// The parameters of a function of that name, in short.
-    pub fn parameters_of(&self, name: &str) -> Option<Vec<Short>> {
+    /// A pointer to a function of that name, in short.
+    pub fn function(&self, name: &str) -> Option<Short> {
         let id = self.functions.get(name)?;
-        Some(self.parameters.get(id).into_iter().flatten().map(|of| self.short(*of)).collect())
+        let parameters = self.parameters.get(id).into_iter().flatten().map(|of| self.short(*of)).collect();
+        let returned = self.returned.get(id).map(|of| self.short(*of)).filter(|of| of.is_record);
+        Some(Short::function(parameters, returned))
     }
 
     /// Size of a type in bytes.
@@ -256,6 +280,20 @@ impl Facts {
             let (found, at) = self.member_within(inner, name, depth - 1)?;
             Some((found, at + member.at_bits))
         })
+    }
+
+    /// The union whose member that is: the record itself, or the innermost unnamed one within it.
+    pub fn union_of<'a>(&'a self, record: &'a Record, name: &str) -> Option<&'a Record> {
+        let own = Some(record).filter(|record| record.is_union);
+        if record.members.iter().any(|member| member.name.as_deref() == Some(name)) {
+            return own;
+        }
+        let inner = record.members.iter().filter(|member| member.name.is_none());
+        let mut inner = inner.filter_map(|member| self.record_of(member.of));
+        inner
+            .find(|inner| self.member(inner, name).is_some())
+            .and_then(|inner| self.union_of(inner, name))
+            .or(own)
     }
 
     /// Names of `starts` and of all records that hold one of them by value.

@@ -16,6 +16,7 @@ pub mod gimple;
 pub mod llvm;
 pub mod map;
 pub mod obligation;
+pub mod two_types;
 pub mod unit;
 
 pub use error::{Error, Result};

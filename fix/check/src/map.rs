@@ -1,7 +1,7 @@
 //! The map from the old layout to the new one.
 
 use crate::error::{Error, Result};
-use crate::facts::{Facts, Record, UNNAMED};
+use crate::facts::{Facts, Record, Short, UNNAMED};
 use std::collections::HashSet;
 
 /// Where one member was and is.
@@ -190,6 +190,8 @@ pub struct Pair<'a> {
     pub holders: HashSet<String>,
     /// Records that lie within a changed one.
     pub parts: HashSet<String>,
+    /// Records that hold a pointer to one of all these, or to a function that has to do with one.
+    pub carriers: HashSet<String>,
 }
 
 impl<'a> Pair<'a> {
@@ -197,7 +199,45 @@ impl<'a> Pair<'a> {
     pub fn new(old: &'a Facts, new: &'a Facts, changed: HashSet<String>) -> Self {
         let holders = old.holders(&changed);
         let parts = old.parts(&changed);
-        Self { old, new, changed, holders, parts }
+        let mut pair = Self { old, new, changed, holders, parts, carriers: HashSet::new() };
+        let carries = |record: &&Record| {
+            record.members.iter().any(|member| {
+                let short = new.short(member.of);
+                pair.is_address(&short) || pair.is_code(&short)
+            })
+        };
+        let direct = new.records.iter().filter(carries).map(|record| record.name.clone()).collect();
+        pair.carriers = new.holders(&direct);
+        pair
+    }
+
+    /// A changed type, one that holds it, a record within it, or a pointer to one.
+    pub fn is_sensitive(&self, short: &Short) -> bool {
+        short.is_record && (self.holders.contains(&short.base) || self.parts.contains(&short.base))
+    }
+
+    /// A pointer to such a type.
+    pub fn is_address(&self, short: &Short) -> bool {
+        short.stars > 0 && self.is_sensitive(short)
+    }
+
+    /// A pointer to a function that takes or returns such a type.
+    pub fn is_code(&self, short: &Short) -> bool {
+        self.code_about(short).is_some()
+    }
+
+    /// The first such type that a function takes or returns.
+    pub fn code_about<'s>(&self, short: &'s Short) -> Option<&'s str> {
+        let is_function = short.base == "function" && !short.is_record;
+        let mut signature = short.signature().filter(|of| is_function && self.is_sensitive(of));
+        signature.next().map(|of| of.base.as_str())
+    }
+
+    /// The type in question where a function is called by another type than its own.
+    pub fn misfit(&self, own: &Short, said: &Short) -> Option<String> {
+        let is_same = own.parameters == said.parameters && own.returned == said.returned;
+        let about = self.code_about(own).or_else(|| self.code_about(said)).filter(|_| !is_same);
+        about.map(str::to_owned)
     }
 
     /// Where a byte of a record is after the change.

@@ -1,5 +1,6 @@
 //! Findings of a check: uses of the layout, and those that somebody must vouch for.
 
+use std::collections::HashSet;
 use std::fmt;
 
 /// Why a use of a changed type is no plain access of a member.
@@ -103,6 +104,8 @@ pub struct Findings {
     pub objects: u64,
     /// The obligations.
     pub obligations: Vec<Obligation>,
+    /// Records within changed types by whose pointers others of their type are reached.
+    pub stepped: HashSet<String>,
 }
 
 impl Findings {
@@ -113,5 +116,6 @@ impl Findings {
         self.functions += other.functions;
         self.objects += other.objects;
         self.obligations.extend(other.obligations);
+        self.stepped.extend(other.stepped);
     }
 }

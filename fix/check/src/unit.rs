@@ -2,14 +2,14 @@
 
 use crate::dwarf::Object;
 use crate::error::{Error, Result};
-use crate::facts::{Facts, UNNAMED};
+use crate::facts::Facts;
 use crate::gimple::equal::{Explained, Numbered, compare};
 use crate::gimple::program::{Program, Unit};
 use crate::gimple::{Function, Types, functions, uses};
 use crate::map::{Map, Pair};
 use crate::obligation::{Findings, Kind, Obligation};
-use crate::{data, llvm};
-use std::collections::{BTreeMap, HashMap};
+use crate::{data, llvm, two_types};
+use std::collections::BTreeMap;
 
 /// Both variants of a unit, as the compiler wrote them.
 #[derive(Debug)]
@@ -103,6 +103,7 @@ pub fn check(variants: &Variants, map: &Map) -> Result<Findings> {
             (Forms::Gimple { dumps, .. }, Read::Gimple(objects)) => {
                 let (old, new) = (functions(name, &dumps.0)?, functions(name, &dumps.1)?);
                 explained.push((name, equal(name, &old, &new, pair)?));
+                findings.obligations.extend(unread_code(name, &new, &objects.1, pair));
                 units.push(Unit::new(name, new, Types::new(&objects.1.facts)));
                 findings.add(data::compare(name, &objects.0, &objects.1, pair)?);
             }
@@ -115,7 +116,9 @@ pub fn check(variants: &Variants, map: &Map) -> Result<Findings> {
         findings.add(uses::look(&program, number, &pairs[name], explained));
     }
     findings.add(llvm::check(&llvm_units));
-    findings.obligations.extend(two_types(&pairs));
+    findings.obligations.extend(two_types::symbols(&pairs));
+    findings.obligations.extend(two_types::records(&pairs));
+    open_stepped(&mut findings, &pairs);
     findings.obligations.sort();
     findings.obligations.dedup();
     Ok(findings)
@@ -139,37 +142,44 @@ fn equal<'a>(
     old.iter().zip(new).map(|functions| compare(unit, functions, &mut numbered, pair)).collect()
 }
 
-/// Symbols that are of a changed type in one unit and of another type elsewhere.
-fn two_types(pairs: &BTreeMap<&str, Pair<'_>>) -> Vec<Obligation> {
-    let mut types: HashMap<&str, Vec<(&str, String, bool)>> = HashMap::new();
-    for (unit, pair) in pairs {
-        for variable in pair.new.variables.iter().filter(|variable| variable.function.is_none()) {
-            let symbol = variable.symbol.as_deref().unwrap_or(&variable.name);
-            let short = pair.new.short(variable.of);
-            let is_changed = short.is_record && pair.holders.contains(&short.base);
-            // Units number their types without a name by themselves.
-            let base = match short.base.starts_with(UNNAMED) {
-                true => UNNAMED.into(),
-                false => short.base,
-            };
-            types.entry(symbol).or_default().push((unit, base, is_changed));
-        }
+/// A pointer to a record within a changed type that reaches the next one may leave its member.
+fn open_stepped(findings: &mut Findings, pairs: &BTreeMap<&str, Pair<'_>>) {
+    let is_loose = |obligation: &Obligation| {
+        let facts = pairs.get(obligation.unit.as_str())?.new;
+        let (record, member) = obligation.about.rsplit_once('.')?;
+        let (member, _) = facts.member(facts.record(record)?, member)?;
+        let short = facts.short(member.of);
+        Some(short.dimensions == 0 && findings.stepped.contains(&short.base))
+    };
+    let is_loose = |obligation: &Obligation| {
+        obligation.rule == Some("struct-member") && is_loose(obligation).unwrap_or(true)
+    };
+    let loose: Vec<usize> =
+        (0..findings.obligations.len()).filter(|index| is_loose(&findings.obligations[*index])).collect();
+    for index in loose {
+        findings.obligations[index].rule = None;
     }
-    let mut found = Vec::new();
-    for (symbol, uses) in types {
-        let changed = uses.iter().find(|(.., is_changed)| *is_changed);
-        let Some((_, base, _)) = changed else { continue };
-        for (unit, other, _) in uses.iter().filter(|(_, other, _)| other != base) {
-            found.push(Obligation {
-                unit: (*unit).into(),
-                function: symbol.into(),
-                place: String::new(),
-                kind: Kind::TwoTypes,
-                about: base.clone(),
-                statement: format!("{symbol} is {other} here"),
-                rule: None,
-            });
-        }
-    }
-    found
+}
+
+/// Code of an object file that its dump does not show: assembler outside of functions.
+fn unread_code(
+    unit: &str,
+    functions: &[Function<'_>],
+    object: &Object,
+    pair: &Pair<'_>,
+) -> Option<Obligation> {
+    let is_shown = |name: &str| {
+        let stem = name.split('.').next().unwrap_or(name);
+        functions.iter().any(|function| function.name == name || function.name == stem)
+    };
+    let label = object.labels.iter().find(|label| !is_shown(label))?;
+    (!pair.changed.is_empty()).then(|| Obligation {
+        unit: unit.into(),
+        function: label.clone(),
+        place: String::new(),
+        kind: Kind::Assembler,
+        about: String::new(),
+        statement: format!("{label} names code that no function of the unit is"),
+        rule: None,
+    })
 }

@@ -20,16 +20,25 @@ impl<'a> Walk<'a, '_> {
                 _ => Vec::new(),
             };
         for (index, argument) in call.inner.iter().enumerate() {
-            self.function_address(line, argument, wanted.get(index).and_then(Option::as_ref));
+            let wanted = wanted.get(index).and_then(Option::as_ref);
+            self.function_address(line, argument, wanted);
+            let code = argument.short.as_ref().filter(|_| wanted.is_none());
+            if let Some(about) = code.and_then(|code| self.pair.code_about(code)).map(str::to_owned) {
+                self.add(line, Kind::HandedOut, &about, None);
+            }
         }
         for (argument, wanted) in call.inner.iter().zip(&wanted) {
-            let is_new = argument.name.and_then(|_| self.made_by(line, argument));
-            let is_new = is_new.is_some_and(|callee| self.program.gives_memory(self.unit, callee));
-            if let Some(to) = wanted.as_ref().filter(|to| self.is_address(Some(to)))
-                && argument.short.as_ref() != Some(to)
-                && argument.int != Some(0)
-            {
-                self.add(line, Kind::FromOtherType, &to.base.clone(), is_new.then_some("allocation"));
+            let Some(to) = wanted.as_ref().filter(|to| argument.short.as_ref() != Some(to)) else { continue };
+            if argument.int == Some(0) || self.is_function(argument) {
+                continue;
+            }
+            let codes = [Some(to), argument.short.as_ref()].into_iter().flatten();
+            if let Some(about) = codes.into_iter().find_map(|code| self.pair.code_about(code)) {
+                self.add(line, Kind::ToOtherType, about, None);
+            }
+            if self.is_address(Some(to)) {
+                let is_new = self.is_new(line, argument, to);
+                self.found.push((line, Kind::FromOtherType, to.base.clone(), is_new.then_some("allocation")));
             }
         }
         for (index, argument) in call.inner.iter().enumerate() {
@@ -37,6 +46,9 @@ impl<'a> Walk<'a, '_> {
             let is_record = argument.short.as_ref().is_some_and(|short| short.is_record);
             if is_member && !is_record {
                 let rule = self.member_argument(callee, index, call, argument);
+                if rule.is_some() && self.program.function(self.unit, callee).is_none() {
+                    self.sized.insert(line);
+                }
                 self.add(line, Kind::MemberAddress, &self.about(argument), rule);
             } else if self.is_address(argument.short.as_ref()) {
                 self.object_argument(line, callee, index, call, argument);
@@ -98,6 +110,9 @@ impl<'a> Walk<'a, '_> {
             let parameters = function.parameters(&self.program.units[unit].types);
             let parameter = parameters.get(index);
             if parameter.is_some_and(|(_, of)| of.as_ref() == Some(&short)) {
+                if argument.is_address && self.changed_step(argument).is_some() {
+                    self.add(line, Kind::MemberAddress, &base, Some("struct-member"));
+                }
                 return;
             }
             let goal = Goal { object: Some(short), ..Goal::default() };
@@ -111,7 +126,10 @@ impl<'a> Walk<'a, '_> {
             let rule = Some("not-looked-at");
             self.add(line, Kind::HandedOut, &base, rule);
         } else if let Some(size) = size {
-            let is_whole = short.stars == 1 && self.is_whole(&short, size);
+            // Bytes behind a part are those of other members.
+            let is_one = |size: &Operand<'a>| size.int == Some(self.bytes_of(&short.base));
+            let is_part = self.pair.parts.contains(&short.base);
+            let is_whole = short.stars == 1 && self.is_whole(&short, size) && (!is_part || is_one(size));
             let is_zero = library::is_fill(callee)
                 && (callee.contains("bzero") || call.inner.get(1).is_some_and(|value| value.int == Some(0)));
             let both = call.inner.iter().take(2).all(|other| other.short.as_ref() == Some(&short));
@@ -127,8 +145,8 @@ impl<'a> Walk<'a, '_> {
                 other != index && operand.short.as_ref().is_none_or(|short| short.stars == 0)
             });
             // Code that is written for another type, or for none, may know what is around the member.
-            let taken = self.pair.new.parameters_of(callee).unwrap_or_default();
-            let is_own = taken.get(index) == Some(&short);
+            let own = self.pair.new.function(callee).unwrap_or_default();
+            let is_own = own.parameters.get(index) == Some(&short);
             let rule = (is_part && is_own && short.stars == 1 && !has_number).then_some("whole-member");
             self.add(line, Kind::HandedOut, &base, rule);
         }
@@ -136,8 +154,12 @@ impl<'a> Walk<'a, '_> {
 
     /// A size in bytes that is a number of whole objects.
     fn is_whole(&self, short: &Short, size: &Operand<'a>) -> bool {
-        let bytes = self.pair.new.record(&short.base).map_or(0, |record| i128::from(record.bytes));
-        let number = size.int.or_else(|| Some(self.multiples.get(size.name?)?.0));
+        let bytes = self.bytes_of(&short.base);
+        let number = size.int.or_else(|| Some(self.numbers.multiples.get(size.name?)?.0));
         bytes > 0 && number.is_some_and(|number| number > 0 && number % bytes == 0)
+    }
+
+    fn bytes_of(&self, name: &str) -> i128 {
+        self.pair.new.record(name).map_or(0, |record| i128::from(record.bytes))
     }
 }

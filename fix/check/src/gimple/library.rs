@@ -1,23 +1,16 @@
 //! Functions of the C library whose use of an address is known.
 
-/// Functions that give new memory.
-pub const ALLOCATORS: [&str; 16] = [
-    "malloc",
-    "calloc",
-    "realloc",
-    "reallocarray",
-    "aligned_alloc",
-    "memalign",
-    "valloc",
-    "alloca",
-    "strdup",
-    "__builtin_malloc",
-    "__builtin_calloc",
-    "__builtin_realloc",
-    "__builtin_alloca",
-    "__builtin_alloca_with_align",
-    "__builtin_stack_save",
-    "__builtin_aligned_alloc",
+/// Functions that give new memory, with the arguments whose product is its size.
+const ALLOCATORS: [(&str, &[usize]); 9] = [
+    ("malloc", &[0]),
+    ("calloc", &[0, 1]),
+    ("realloc", &[1]),
+    ("reallocarray", &[1, 2]),
+    ("aligned_alloc", &[1]),
+    ("memalign", &[1]),
+    ("valloc", &[0]),
+    ("alloca", &[0]),
+    ("alloca_with_align", &[0]),
 ];
 
 /// Functions that do not look at what an address of theirs points at.
@@ -105,9 +98,14 @@ pub fn is_copy(name: &str) -> bool {
     matches!(bare(name), "memcpy" | "memmove")
 }
 
-/// True when it gives new memory.
-pub fn is_allocator(name: &str) -> bool {
-    ALLOCATORS.contains(&name)
+/// The arguments whose product is the size of the memory that it gives; none when it gives none.
+pub fn allocated(name: &str) -> Option<&'static [usize]> {
+    ALLOCATORS.iter().find(|(known, _)| *known == bare(name)).map(|(_, sizes)| *sizes)
+}
+
+/// True when its new memory has the content of the memory that it gets.
+pub fn keeps_content(name: &str) -> bool {
+    matches!(bare(name), "realloc" | "reallocarray")
 }
 
 /// True when it does not look at what it gets the address of.

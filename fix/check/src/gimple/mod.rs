@@ -1,10 +1,13 @@
 //! Programs as GCC has them before it optimises.
 
+mod allocation;
 mod calls;
+mod conversions;
 pub mod equal;
 pub mod expression;
 pub mod lexer;
 pub mod library;
+mod numbers;
 pub mod program;
 pub mod statement;
 pub mod uses;
@@ -157,13 +160,13 @@ impl<'a> Types<'a> {
                     if is_array {
                         short.stars += words[index..].iter().filter(|word| word.is("*")).count();
                     } else {
-                        names = vec!["function"];
-                        short.stars = 1;
+                        let returned = self.read(&words[..index]);
                         let list = words[index + 1..].iter().position(|word| word.is("("));
                         let list = list.map_or(&[][..], |at| &words[index + at + 2..words.len() - 1]);
                         let known = |part: &&[Token<'_>]| !(part.len() == 1 && part[0].is("void"));
                         let parts = at_commas(list).into_iter().filter(known);
-                        short.parameters = parts.map(|part| self.read(part).unwrap_or_default()).collect();
+                        let parameters = parts.map(|part| self.read(part).unwrap_or_default()).collect();
+                        return Some(Short::function(parameters, returned));
                     }
                     has_tag = false;
                     break;
@@ -236,6 +239,12 @@ impl<'a> Function<'a> {
                 None => (part.last().and_then(Token::name), None),
             })
             .collect()
+    }
+
+    /// A pointer to it, in short.
+    pub fn short(&self, types: &Types<'_>) -> Short {
+        let parameters = self.parameters(types).into_iter().map(|(_, short)| short.unwrap_or_default());
+        Short::function(parameters.collect(), self.returned(types))
     }
 
     /// The type that it returns.

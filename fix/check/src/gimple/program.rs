@@ -4,6 +4,7 @@ use super::expression::{Operand, Scope};
 use super::statement::{Statement, Value, read};
 use super::{Function, Types, library};
 use crate::facts::Short;
+use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 
 /// A unit's functions, their types and what is known of its names.
@@ -50,6 +51,8 @@ impl<'a> Unit<'a> {
     }
 }
 
+pub(super) type Allocators<'a> = HashMap<(usize, &'a str), Option<Vec<usize>>>;
+
 /// A program.
 #[derive(Debug)]
 pub struct Program<'a> {
@@ -61,6 +64,8 @@ pub struct Program<'a> {
     /// It loads code or makes it.
     pub has_foreign_code: bool,
     returned: HashMap<&'a str, Option<Short>>,
+    /// Functions that were searched for new memory, by unit and name: the arguments that are its size.
+    pub(super) allocators: RefCell<Allocators<'a>>,
 }
 
 /// Calls are followed no deeper.
@@ -87,7 +92,7 @@ impl<'a> Program<'a> {
             }
         }
         let returned = units.iter().flat_map(|unit| unit.returned.clone()).collect();
-        Self { units, by_name, mentioned, has_foreign_code, returned }
+        Self { units, by_name, mentioned, has_foreign_code, returned, allocators: RefCell::default() }
     }
 
     /// A scope with a function's parameters.
@@ -105,14 +110,14 @@ impl<'a> Program<'a> {
 
     /// True when the memory behind a name of a function is only reached through it as its own type, or as an object of
     /// the type that it was before: nothing steps out of it, keeps it or looks at its bytes.
-    pub fn stays(&self, at: (usize, &Function<'a>), name: &str, goal: &Goal) -> bool {
+    pub fn stays(&self, at: (usize, &Function<'a>), name: &'a str, goal: &Goal) -> bool {
         self.stays_within(at, name, goal, DEPTH)
     }
 
     fn stays_within(
         &self,
         (unit, function): (usize, &Function<'a>),
-        name: &str,
+        name: &'a str,
         goal: &Goal,
         depth: usize,
     ) -> bool {
@@ -154,14 +159,11 @@ impl<'a> Program<'a> {
         match statement {
             Statement::Nothing | Statement::Local(..) => true,
             Statement::Assembler => false,
-            Statement::Use(Value::Two(..)) => true,
-            Statement::Use(Value::One(value)) if value.callee.is_none() => {
-                !value.name.is_some_and(|name| aliases.contains(name))
-            }
+            Statement::Use(Value::Two(one, sign, other)) => goal.allows(one, sign, other, aliases),
+            Statement::Use(Value::One(value)) if value.callee.is_none() => !mentions(value, aliases),
             Statement::Use(Value::One(call)) => self.call_stays(unit, call, aliases, goal, depth),
-            Statement::Assign(to, Value::Two(_, sign, _)) => {
-                let is_load_free = to.root.is_none_or(|root| !aliases.contains(root) || to.name.is_some());
-                matches!(*sign, "==" | "!=" | "<" | ">" | "<=" | ">=") && is_load_free
+            Statement::Assign(to, Value::Two(one, sign, other)) => {
+                !mentions(to, aliases) && goal.allows(one, sign, other, aliases)
             }
             Statement::Assign(to, Value::One(value)) => {
                 if to.root.is_some_and(|root| aliases.contains(root)) && to.name.is_none() {
@@ -188,8 +190,8 @@ impl<'a> Program<'a> {
                 if let Some((_, to_type)) = &value.cast {
                     return goal.object.is_some() && *to_type == goal.object;
                 }
-                let is_of_alias = value.root.is_some_and(|root| aliases.contains(root));
-                !is_of_alias || goal.is_plain_place(value)
+                let is_free = to.name.is_some() || !mentions(to, aliases);
+                is_free && (goal.is_plain_place(value) || !mentions(value, aliases))
             }
         }
     }
@@ -222,68 +224,12 @@ impl<'a> Program<'a> {
             }
         })
     }
+}
 
-    /// True when a function returns new memory or nothing: its result has no type yet.
-    pub fn gives_memory(&self, unit: usize, name: &str) -> bool {
-        self.gives_memory_within(unit, name, DEPTH)
-    }
-
-    fn gives_memory_within(&self, unit: usize, name: &str, depth: usize) -> bool {
-        if library::is_allocator(name) {
-            return true;
-        }
-        let (Some((unit, function)), Some(depth)) = (self.function(unit, name), depth.checked_sub(1)) else {
-            return false;
-        };
-        let own = &self.units[unit];
-        let mut scope = self.scope(own, function);
-        let mut values: HashMap<&str, Vec<Option<Operand<'a>>>> = HashMap::new();
-        let mut open: Vec<&str> = Vec::new();
-        for line in &function.lines {
-            match read(line, &scope, &own.types) {
-                Some(Statement::Local(local, short)) => drop(scope.names.insert(local, short)),
-                Some(Statement::Assign(to, value)) => {
-                    if let Some(to) = to.name {
-                        let value = match value {
-                            Value::One(value) => Some(value),
-                            Value::Two(one, "+", other) if other.int.is_some() => Some(one),
-                            Value::Two(..) => None,
-                        };
-                        values.entry(to).or_default().push(value);
-                    }
-                }
-                Some(Statement::Use(Value::One(value)))
-                    if line.words.first().is_some_and(|word| word.is("return")) =>
-                {
-                    open.extend(value.name);
-                }
-                _ => {}
-            }
-        }
-        let mut seen = HashSet::new();
-        let mut is_new = !open.is_empty();
-        while let Some(name) = open.pop() {
-            if !seen.insert(name) {
-                continue;
-            }
-            let Some(values) = values.get(name) else { return false };
-            for value in values {
-                is_new &= match value {
-                    Some(value) if value.int == Some(0) => true,
-                    Some(value) => match (value.callee, value.name) {
-                        (Some(callee), _) => self.gives_memory_within(unit, callee, depth),
-                        (None, Some(name)) => {
-                            open.push(name);
-                            true
-                        }
-                        _ => false,
-                    },
-                    None => false,
-                };
-            }
-        }
-        is_new
-    }
+/// True when an operand, or one within it, begins with one of these names.
+fn mentions(operand: &Operand<'_>, names: &HashSet<&str>) -> bool {
+    operand.root.is_some_and(|root| names.contains(root))
+        || operand.inner.iter().any(|inner| mentions(inner, names))
 }
 
 /// True for a call of `mmap` with a protection that lets the memory be executed, or one that is no number.
@@ -317,6 +263,16 @@ impl Goal {
     /// A load or store of the thing itself, at its own address.
     fn is_plain_place(&self, operand: &Operand<'_>) -> bool {
         self.scalar.is_some() && operand.is_load && operand.steps.is_empty() && operand.seen_as.is_empty()
+    }
+
+    /// A comparison that does not depend on where the thing lies within its object.
+    fn allows(&self, one: &Operand<'_>, sign: &str, other: &Operand<'_>, aliases: &HashSet<&str>) -> bool {
+        let is_typed = |operand: &Operand<'_>| self.scalar.is_none() || operand.short == self.scalar;
+        let is_own = |operand: &Operand<'_>| {
+            operand.int == Some(0)
+                || operand.name.is_some_and(|name| aliases.contains(name) || is_typed(operand))
+        };
+        matches!(sign, "==" | "!=") && is_own(one) && is_own(other)
     }
 
     /// A function of the library stays within the bytes.

@@ -3,6 +3,7 @@
 use super::equal::Explained;
 use super::expression::{Operand, Scope, Step};
 use super::lexer::Token;
+use super::numbers::Numbers;
 use super::program::{Goal, Program, maps_code};
 use super::statement::{Statement, Value, read};
 use super::{Function, Line, library};
@@ -11,19 +12,26 @@ use crate::map::Pair;
 use crate::obligation::{Findings, Kind, Obligation};
 use std::collections::{HashMap, HashSet};
 
+/// Rules that hold for the numbers of a statement, too.
+const EXPLAINING: [&str; 5] =
+    ["follows-layout", "member-stays", "whole-object-zero", "whole-object-copy", "no-instruction"];
+
 /// Looks at one function.
 pub(super) struct Walk<'a, 'p> {
     pub(super) program: &'p Program<'a>,
     pub(super) pair: &'p Pair<'p>,
     pub(super) unit: usize,
-    function: &'p Function<'a>,
+    pub(super) function: &'p Function<'a>,
     pub(super) scope: Scope<'a, 'p>,
-    explained: HashMap<usize, String>,
+    pub(super) explained: HashMap<usize, String>,
     /// Lines whose numbers a rule covers.
-    covered: HashSet<usize>,
-    /// Temporary names that are a multiple of a number: the number and the line.
-    pub(super) multiples: HashMap<&'a str, (i128, usize)>,
-    found: Vec<(usize, Kind, String, Option<&'static str>)>,
+    pub(super) covered: HashSet<usize>,
+    /// Lines whose number is the size of a member.
+    pub(super) sized: HashSet<usize>,
+    pub(super) numbers: Numbers<'a>,
+    /// Parts by whose pointers something else of that type is reached: the next one, or one that is compared.
+    stepped: HashSet<String>,
+    pub(super) found: Vec<(usize, Kind, String, Option<&'static str>)>,
     strange: Vec<usize>,
     /// Lines of assembler that gets no object.
     assemblers: Vec<usize>,
@@ -50,7 +58,9 @@ pub fn look<'a>(
             scope: program.scope(own, function),
             explained: numbers.map(|number| (number.line, number.record.clone())).collect(),
             covered: HashSet::new(),
-            multiples: HashMap::new(),
+            sized: HashSet::new(),
+            numbers: Numbers::default(),
+            stepped: HashSet::new(),
             found: Vec::new(),
             strange: Vec::new(),
             assemblers: Vec::new(),
@@ -64,6 +74,7 @@ pub fn look<'a>(
         findings.functions += 1;
         findings.explained += explained.len() as u64;
         findings.plain += walk.plain;
+        findings.stepped.extend(walk.stepped);
         for (line, kind, about, rule) in walk.found {
             let line = function.lines.get(line).unwrap_or(&function.head);
             findings.obligations.push(Obligation {
@@ -190,15 +201,15 @@ impl<'a> Walk<'a, '_> {
     }
 
     pub(super) fn is_sensitive(&self, short: &Short) -> bool {
-        short.is_record && (self.pair.holders.contains(&short.base) || self.pair.parts.contains(&short.base))
+        self.pair.is_sensitive(short)
     }
 
     pub(super) fn is_address(&self, short: Option<&Short>) -> bool {
-        short.is_some_and(|short| short.stars > 0 && self.is_sensitive(short))
+        short.is_some_and(|short| self.pair.is_address(short))
     }
 
     pub(super) fn add(&mut self, line: usize, kind: Kind, about: &str, rule: Option<&'static str>) {
-        if rule.is_some() {
+        if rule.is_some_and(|rule| EXPLAINING.contains(&rule)) {
             self.covered.insert(line);
         }
         self.found.push((line, kind, about.into(), rule));
@@ -225,7 +236,8 @@ impl<'a> Walk<'a, '_> {
                 self.covered.insert(line);
             }
             Statement::Assembler => {
-                let names = self.function.lines[line].words.iter().filter_map(Token::name);
+                let words = &self.function.lines[line].words;
+                let names = words.iter().filter_map(Token::name).chain(words.iter().flat_map(names_in_text));
                 let types: Vec<Short> = names.filter_map(|name| self.scope.of(name).cloned()).collect();
                 let about =
                     types.iter().find(|short| self.is_sensitive(short)).map(|short| short.base.clone());
@@ -262,8 +274,33 @@ impl<'a> Walk<'a, '_> {
                 if is_difference && one.short != other.short && self.is_address(other.short.as_ref()) {
                     self.add(line, Kind::Arithmetic, &self.about(other), None);
                 }
+                if is_difference || matches!(*sign, "<" | ">" | "<=" | ">=") {
+                    self.steps(one.short.as_ref());
+                }
+                if is_comparison(sign) {
+                    self.compared(line, one, other);
+                    self.compared(line, other, one);
+                }
             }
         }
+    }
+
+    /// A pointer to a part is used to reach others of its type.
+    fn steps(&mut self, short: Option<&Short>) {
+        let part = short.filter(|short| short.stars == 1 && self.pair.parts.contains(&short.base));
+        self.stepped.extend(part.map(|part| part.base.clone()));
+    }
+
+    /// A name that nothing declares here: a variable of the function around this one.
+    fn is_of_outer_function(&self, operand: &Operand<'_>) -> bool {
+        let name = operand.root.filter(|_| operand.is_address && operand.steps.is_empty());
+        name.is_some_and(|name| {
+            self.scope.of(name).is_none()
+                && !name.starts_with('_')
+                && !name.contains('.')
+                && self.program.function(self.unit, name).is_none()
+                && self.pair.new.function(name).is_none()
+        })
     }
 
     /// Looks at an operand by itself.
@@ -271,14 +308,10 @@ impl<'a> Walk<'a, '_> {
         let facts = self.pair.new;
         self.touches |= operand.short.as_ref().is_some_and(|short| self.is_sensitive(short));
         for step in &operand.steps {
-            if self.pair.holders.contains(&step.record) {
-                self.touches = true;
-                let record = facts.record(&step.record);
-                let holds = step.of.as_ref().is_some_and(|of| self.is_sensitive(of) && of.stars == 0);
-                if record.is_some_and(|record| record.is_union) && !holds {
-                    let about = format!("{}.{}", step.record, step.member);
-                    self.add(line, Kind::OtherType, &about, None);
-                }
+            self.touches |= self.pair.holders.contains(&step.record);
+            if self.is_seen_in_union(step) {
+                let about = format!("{}.{}", step.record, step.member);
+                self.add(line, Kind::OtherType, &about, None);
             }
             if self.pair.holders.contains(&step.record) && facts.record(&step.record).is_none() {
                 let about = format!("{}.{}", step.record, step.member);
@@ -298,6 +331,9 @@ impl<'a> Walk<'a, '_> {
                 self.touches = true;
                 self.add(line, Kind::NotUnderstood, &format!("?.{}", step.member), None);
             }
+        }
+        if !self.pair.changed.is_empty() && self.is_of_outer_function(operand) {
+            self.add(line, Kind::NotUnderstood, "", None);
         }
         for (of, to) in &operand.seen_as {
             let about = [of, to].into_iter().flatten().find(|short| self.is_sensitive(short));
@@ -339,19 +375,6 @@ impl<'a> Walk<'a, '_> {
         }
     }
 
-    fn cast(&mut self, line: usize, of: Option<&Short>, to: Option<&Short>, inner: Option<&Operand<'a>>) {
-        let is_null = inner.is_some_and(|inner| inner.int == Some(0));
-        if of == to || is_null {
-            return;
-        }
-        if let Some(of) = of.filter(|_| self.is_address(of)) {
-            self.add(line, Kind::ToOtherType, &of.base.clone(), None);
-        }
-        if let Some(to) = to.filter(|_| self.is_address(to)) {
-            self.add(line, Kind::FromOtherType, &to.base.clone(), None);
-        }
-    }
-
     fn assign(&mut self, line: usize, to: &Operand<'a>, value: &Value<'a>) {
         self.operand(line, to);
         self.value(line, value);
@@ -369,10 +392,10 @@ impl<'a> Walk<'a, '_> {
                     self.add(line, Kind::OtherType, &short.base.clone(), None);
                 }
             }
-            if let Value::Two(one, "*", other) = value
+            if let Value::Two(one, sign, other) = value
                 && let Some(number) = other.int.or(one.int)
             {
-                self.multiples.insert(name, (signed(number), line));
+                self.numbers.learn(name, sign, signed(number), line);
             }
         }
         let Value::One(one) = value else {
@@ -400,77 +423,8 @@ impl<'a> Walk<'a, '_> {
             return;
         }
         if one.cast.is_none() && one.int != Some(0) {
-            let callee = one.callee.or_else(|| self.made_by(line, one));
-            self.converted(line, to.short.as_ref(), one.short.as_ref(), callee);
+            self.converted(line, to.short.as_ref(), one.short.as_ref(), Some(one));
         }
-    }
-
-    /// A function goes to a pointer: what it takes must be what the pointer says.
-    pub(super) fn function_address(&mut self, line: usize, value: &Operand<'a>, to: Option<&Short>) {
-        let name = value.name.or(value.root.filter(|_| value.is_address && value.steps.is_empty()));
-        let Some(name) = name.filter(|name| self.scope.of(name).is_none()) else { return };
-        let function = self.program.function(self.unit, name);
-        let taken: Option<Vec<Short>> = match function {
-            Some((unit, function)) => {
-                let parameters = function.parameters(&self.program.units[unit].types);
-                Some(parameters.into_iter().map(|(_, short)| short.unwrap_or_default()).collect())
-            }
-            None => self.pair.new.parameters_of(name),
-        };
-        let Some(taken) = taken else { return };
-        let said =
-            to.filter(|to| to.base == "function").map(|to| to.parameters.as_slice()).unwrap_or_default();
-        let about = taken
-            .iter()
-            .chain(said)
-            .find(|short| self.is_address(Some(short)))
-            .map(|short| short.base.clone());
-        if let Some(about) = about.filter(|_| taken != said) {
-            self.add(line, Kind::ToOtherType, &about, None);
-        }
-    }
-
-    /// The function whose result a temporary name holds.
-    pub(super) fn made_by(&self, line: usize, operand: &Operand<'a>) -> Option<&'a str> {
-        let name = operand.name?;
-        let lines = &self.function.lines[..line];
-        let words =
-            &lines.iter().rev().find(|line| line.words.first().is_some_and(|word| word.is(name)))?.words;
-        match words.get(1..4)? {
-            [equal, Token::Name(callee), open] if equal.is("=") && open.is("(") => Some(callee),
-            _ => None,
-        }
-    }
-
-    /// A value of type `of` goes to a place of type `to`.
-    fn converted(&mut self, line: usize, to: Option<&Short>, of: Option<&Short>, callee: Option<&'a str>) {
-        let Some(to) = to else {
-            if self.is_address(of) {
-                self.add(line, Kind::NotUnderstood, &of.map(|of| of.base.clone()).unwrap_or_default(), None);
-            }
-            return;
-        };
-        if Some(to) == of {
-            return;
-        }
-        if self.is_address(of) {
-            let base = of.map(|of| of.base.clone()).unwrap_or_default();
-            let rule = self.goes_back(line, of);
-            self.add(line, Kind::ToOtherType, &base, rule);
-        }
-        if self.is_address(Some(to)) {
-            let is_new = callee.is_some_and(|callee| self.program.gives_memory(self.unit, callee));
-            self.add(line, Kind::FromOtherType, &to.base.clone(), is_new.then_some("allocation"));
-        }
-    }
-
-    /// A local pointer of another type that only becomes the object's address again.
-    fn goes_back(&self, line: usize, of: Option<&Short>) -> Option<&'static str> {
-        let name = self.function.lines[line].words.first()?.name()?;
-        let is_local = self.scope.names.contains_key(name) && self.function.lines[line].words.get(1)?.is("=");
-        let is_local = is_local && self.scope.of(name).is_some_and(|short| short.stars > 0);
-        let goal = Goal { object: of.cloned(), ..Goal::default() };
-        (is_local && self.program.stays((self.unit, self.function), name, &goal)).then_some("cast-back")
     }
 
     /// The type of a computed value, with the checks of pointers that move.
@@ -497,7 +451,7 @@ impl<'a> Walk<'a, '_> {
         }
         let size = self.pair.new.record(&pointer.base).map_or(0, |record| i128::from(record.bytes));
         let number = other.int.map(signed).map(|number| (number, line));
-        let number = number.or_else(|| other.name.and_then(|name| self.multiples.get(name).copied()));
+        let number = number.or_else(|| other.name.and_then(|name| self.numbers.multiples.get(name).copied()));
         // From a member to the object that holds it.
         let becomes_other = to.short.as_ref().is_some_and(|to| to != pointer);
         let holder = other.int.and_then(|number| self.holder_at(&pointer.base, -signed(number)));
@@ -511,6 +465,7 @@ impl<'a> Walk<'a, '_> {
             && !(becomes_other && holder.is_some())
         {
             self.covered.extend([line, at]);
+            self.steps(Some(pointer));
             return Some(pointer.clone());
         }
         match holder {
@@ -555,7 +510,8 @@ impl<'a> Walk<'a, '_> {
             Some(member.bits / 8)
         });
         let is_first = step.is_some_and(|step| matches!(step.index, None | Some(Some(0))));
-        let is_text = of.is_some_and(|of| of.base.ends_with("char") && of.dimensions == 1);
+        let is_closed = step.is_some_and(|step| !self.is_open_end(step));
+        let is_text = is_closed && of.is_some_and(|of| of.base.ends_with("char") && of.dimensions == 1);
         Goal {
             object: None,
             bytes: if is_first { bytes.unwrap_or(0) } else { 0 },
@@ -619,7 +575,8 @@ impl<'a> Walk<'a, '_> {
     /// Numbers that were an offset or size before, and stay, where they may be one.
     fn stayed_constants(&mut self) {
         for (index, line) in self.function.lines.iter().enumerate() {
-            if self.explained.contains_key(&index) || self.covered.contains(&index) {
+            let is_known = [&self.covered, &self.sized].iter().any(|lines| lines.contains(&index));
+            if is_known || self.explained.contains_key(&index) {
                 continue;
             }
             let is_call = line.words.windows(2).any(|two| two[0].name().is_some() && two[1].is("("))
@@ -644,6 +601,15 @@ impl<'a> Walk<'a, '_> {
             }
         }
     }
+}
+
+/// Words in the text of assembler, which may be names of objects.
+fn names_in_text<'a>(word: &Token<'a>) -> impl Iterator<Item = &'a str> {
+    let text = match word {
+        Token::Other(text) if text.starts_with('"') => *text,
+        _ => "",
+    };
+    text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(|name| !name.is_empty())
 }
 
 /// Assembler without operands that only aligns code or does nothing.

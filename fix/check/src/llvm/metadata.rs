@@ -114,7 +114,9 @@ pub fn facts(text: &str) -> Facts {
             ("!DIGlobalVariable", _) => {
                 if let (Some(name), Some(of)) = (node.text("name"), node.link("type")) {
                     let symbol = node.text("linkageName");
-                    facts.variables.push(Variable { name, function: None, of, place: None, symbol });
+                    let is_external = node.fields.get("isLocal") != Some(&"true");
+                    let (function, place) = (None, None);
+                    facts.variables.push(Variable { name, function, of, place, symbol, is_external });
                 }
                 continue;
             }

@@ -1,5 +1,6 @@
 //! Programs as LLVM's IR before any pass, with typed pointers.
 
+mod allocation;
 pub mod equal;
 pub mod ir_module;
 pub mod lexer;

@@ -24,11 +24,44 @@ pub fn check(units: &[Unit<'_>]) -> Findings {
     }
     let mut findings = Findings::default();
     findings.obligations.extend(two_types(units));
+    findings.obligations.extend(two_definitions(units));
     for unit in units {
         findings.add(unit.findings.clone());
         findings.add(uses::look(unit, &defined, &mentioned));
     }
     findings
+}
+
+/// Structs of one name that have other elements in two units, where those of one have to do with a changed type.
+fn two_definitions(units: &[Unit<'_>]) -> Vec<Obligation> {
+    let mut types: HashMap<&str, Vec<(&Unit<'_>, &[&str])>> = HashMap::new();
+    for unit in units {
+        for (name, words) in &unit.module.definitions.named {
+            if words.first() != Some(&"opaque") {
+                types.entry(name).or_default().push((unit, words));
+            }
+        }
+    }
+    let mut found = Vec::new();
+    for (name, uses) in types {
+        let changed = uses.iter().find_map(|(unit, words)| {
+            let mut records = words.iter().filter_map(|word| record_name(word));
+            Some((records.find(|record| unit.pair.holders.contains(*record))?, words))
+        });
+        let Some((about, words)) = changed else { continue };
+        for (unit, _) in uses.iter().filter(|(_, others)| others != words) {
+            found.push(Obligation {
+                unit: unit.name.into(),
+                function: name.into(),
+                place: String::new(),
+                kind: Kind::TwoTypes,
+                about: about.into(),
+                statement: format!("{name} has other elements here"),
+                rule: None,
+            });
+        }
+    }
+    found
 }
 
 /// Objects that are of a changed type in one unit and of another type in another.

@@ -3,6 +3,7 @@
 use super::equal::{Comparison, Difference};
 use super::ir_module::{Module, module};
 use super::metadata;
+use super::types::record_name;
 use crate::error::{Error, Result};
 use crate::map::Pair;
 use crate::obligation::Findings;
@@ -23,6 +24,17 @@ pub struct Unit<'a> {
 }
 
 impl<'a> Unit<'a> {
+    /// The changed type of a global object that a text of assembler names.
+    pub fn named_in_text(&self, text: &str) -> Option<&'a str> {
+        let names = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        self.module.globals.iter().find_map(|line| {
+            let name = line.words.first()?.trim_start_matches('@');
+            let mut records = line.words.iter().filter_map(|word| record_name(word));
+            let record = records.find(|record| self.pair.holders.contains(*record))?;
+            names.clone().any(|other| other == name).then_some(record)
+        })
+    }
+
     /// Compares both variants of a unit.
     pub fn read(name: &'a str, old: &'a str, new: &'a str, pair: &'a Pair<'a>) -> Result<Self> {
         let (before, after) = (module(name, old)?, module(name, new)?);

@@ -9,13 +9,13 @@ use crate::gimple::library;
 use crate::obligation::{Findings, Kind, Obligation};
 use std::collections::{HashMap, HashSet};
 
-struct Walk<'a, 'u> {
-    unit: &'u Unit<'a>,
+pub(super) struct Walk<'a, 'u> {
+    pub(super) unit: &'u Unit<'a>,
     defined: &'u HashMap<&'a str, &'u Function<'a>>,
-    function: &'u Function<'a>,
+    pub(super) function: &'u Function<'a>,
     uses: HashMap<&'a str, Vec<usize>>,
-    made: HashMap<&'a str, usize>,
-    covered: HashSet<usize>,
+    pub(super) made: HashMap<&'a str, usize>,
+    pub(super) covered: HashSet<usize>,
     found: Vec<(usize, Kind, String, Option<&'static str>)>,
     plain: u64,
     touches: bool,
@@ -25,9 +25,9 @@ struct Walk<'a, 'u> {
 }
 
 /// A call: callee, arguments, and whether it is assembler.
-struct Call<'w, 'a> {
-    callee: &'a str,
-    arguments: Vec<&'w [&'a str]>,
+pub(super) struct Call<'w, 'a> {
+    pub(super) callee: &'a str,
+    pub(super) arguments: Vec<&'w [&'a str]>,
 }
 
 /// Looks at a unit.
@@ -154,7 +154,7 @@ fn makes_code(line: &Line<'_>) -> bool {
 }
 
 /// Reads a call or invoke.
-fn call<'w, 'a>(words: &'w [&'a str]) -> Option<Call<'w, 'a>> {
+pub(super) fn call<'w, 'a>(words: &'w [&'a str]) -> Option<Call<'w, 'a>> {
     let at = words.iter().position(|word| matches!(*word, "call" | "invoke"))?;
     if at > 4 {
         return None;
@@ -175,6 +175,26 @@ fn call<'w, 'a>(words: &'w [&'a str]) -> Option<Call<'w, 'a>> {
     };
     let length = group(rest.get(open..)?)?;
     Some(Call { callee, arguments: at_commas(&rest[open + 1..open + length - 1]) })
+}
+
+/// True when a constant index lies behind the end of its array.
+fn is_past(unit: &Unit<'_>, address: &Gep<'_, '_>) -> bool {
+    let mut of: Vec<&str> = address.source.to_vec();
+    for index in address.indices.iter().skip(1) {
+        let number = index.last().and_then(|index| index.parse::<u64>().ok());
+        if let Some(element) = array_element(&of) {
+            let count = of.get(1).and_then(|count| count.parse::<u64>().ok()).filter(|count| *count > 0);
+            if number.zip(count).is_some_and(|(number, count)| number >= count) {
+                return true;
+            }
+            of = element.to_vec();
+            continue;
+        }
+        let elements = unit.module.definitions.elements(&of).unwrap_or_default();
+        let Some(element) = number.and_then(|number| elements.get(number as usize)) else { return false };
+        of = element.of.to_vec();
+    }
+    false
 }
 
 /// The members that an address goes through: record, member, size in bytes, of changed types and their holders.
@@ -209,7 +229,7 @@ fn steps(unit: &Unit<'_>, address: &Gep<'_, '_>) -> Vec<(String, String, u64)> {
 
 impl<'a> Walk<'a, '_> {
     /// The changed type, its holder or part, that a type is a pointer to.
-    fn pointed<'w>(&self, of: &'w [&'a str]) -> Option<&'a str> {
+    pub(super) fn pointed<'w>(&self, of: &'w [&'a str]) -> Option<&'a str> {
         let of = &of[..Definitions::length(of)?.min(of.len())];
         let name = of.iter().find_map(|word| record_name(word))?;
         let is_pointer = of.last() == Some(&"*");
@@ -275,7 +295,10 @@ impl<'a> Walk<'a, '_> {
             [] => return,
         };
         if words.contains(&"asm") {
-            self.assemblers.push(index);
+            match self.unit.named_in_text(line.text) {
+                Some(record) => self.add(index, Kind::Assembler, record, None),
+                None => self.assemblers.push(index),
+            }
             return;
         }
         match (name, operation) {
@@ -308,10 +331,14 @@ impl<'a> Walk<'a, '_> {
                     let steps = steps(self.unit, &address);
                     let Some((record, member, _)) = steps.last() else { continue };
                     // As the place that a load or store uses it is a plain access.
-                    let is_place =
-                        operation == "load" || operation == "store" && at > 3 && words[..at].contains(&",");
+                    let is_step = words[..at].iter().any(|word| matches!(*word, "getelementptr" | "bitcast"));
+                    let is_place = !is_step
+                        && (operation == "load"
+                            || operation == "store" && at > 3 && words[..at].contains(&","));
                     self.plain += u64::from(is_place);
-                    if !is_place {
+                    if is_past(self.unit, &address) {
+                        self.add(index, Kind::ArrayEnd, &format!("{record}.{member}"), None);
+                    } else if !is_place {
                         self.add(index, Kind::MemberAddress, &format!("{record}.{member}"), None);
                     }
                 }
@@ -373,13 +400,13 @@ impl<'a> Walk<'a, '_> {
                 _ => None,
             }
         };
-        let _ = address;
-        match (find(self.unit.pair.old), find(self.unit.pair.new)) {
-            (Some((true, count, before)), Some((is_last, _, after))) => {
-                count <= 1 && (!is_last || before != after)
+        is_past(self.unit, address)
+            || match (find(self.unit.pair.old), find(self.unit.pair.new)) {
+                (Some((true, count, before)), Some((is_last, _, after))) => {
+                    count <= 1 && (!is_last || before != after)
+                }
+                _ => false,
             }
-            _ => false,
-        }
     }
 
     /// True when an address is only loaded from and stored to; with `is_strict` without functions in between.
@@ -475,13 +502,19 @@ impl<'a> Walk<'a, '_> {
             self.add(index, Kind::ToOtherType, record, rule);
         }
         if let Some(record) = goal {
-            let maker = self.made.get(value).and_then(|line| call(&self.function.lines[*line].words));
-            let is_new = maker.is_some_and(|call| library::is_allocator(call.callee.trim_start_matches('@')));
-            if is_new && let Some(line) = self.made.get(value) {
-                self.covered.insert(*line);
-            }
             // New memory has no type yet.
+            let is_new = self.is_new(value, record, to);
             self.add(index, Kind::FromOtherType, record, is_new.then_some("allocation"));
+        }
+        let carriers = [of, to].map(|side| {
+            let names = side.iter().filter_map(|word| record_name(word));
+            names.into_iter().find(|name| self.unit.pair.carriers.contains(*name))
+        });
+        if let [Some(carrier), _] | [_, Some(carrier)] = carriers
+            && carriers[0] != carriers[1]
+            && ![of, to].iter().any(|side| side.first() == Some(&"i8"))
+        {
+            self.add(index, Kind::ToOtherType, carrier, None);
         }
     }
 
@@ -564,7 +597,7 @@ impl<'a> Walk<'a, '_> {
             let own = line.iter().position(|word| matches!(*word, "call" | "invoke")).unwrap_or(0);
             let given = function.head.words.iter().position(|word| *word == function.name).unwrap_or(0);
             let (here, there) = (named(&line[own..at.max(own)]), named(&function.head.words[..given]));
-            let changed = there.iter().find(|name| self.unit.pair.holders.contains(**name));
+            let changed = there.iter().chain(&here).find(|name| self.unit.pair.holders.contains(**name));
             if let Some(changed) = changed.filter(|_| here != there) {
                 self.add(index, Kind::TwoTypes, changed, None);
             }

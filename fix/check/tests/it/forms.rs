@@ -39,8 +39,14 @@ fn run(compiler: &str, folder: &Path, arguments: &[&str]) {
 
 /// Compiles a text to its form, as `docs/certificate-cc` does.
 pub(crate) fn compile(compiler: &str, folder: &Path, text: &str) {
+    compile_as("x", compiler, folder, text);
+}
+
+fn compile_as(unit: &str, compiler: &str, folder: &Path, text: &str) {
     std::fs::create_dir_all(folder).expect("a folder");
-    std::fs::write(folder.join("x.c"), text).expect("a source");
+    let (source, object, ir) = (format!("{unit}.c"), format!("{unit}.o"), format!("{unit}.ll"));
+    let dump = format!("-fdump-tree-gimple-lineno={unit}.gimple");
+    std::fs::write(folder.join(&source), text).expect("a source");
     match compiler {
         "gcc" => run(
             compiler,
@@ -52,19 +58,24 @@ pub(crate) fn compile(compiler: &str, folder: &Path, text: &str) {
                 "-fno-toplevel-reorder",
                 "-fno-ipa-icf",
                 "-c",
-                "x.c",
+                &source,
                 "-o",
-                "x.o",
-                "-fdump-tree-gimple-lineno=x.gimple",
+                &object,
+                &dump,
             ],
         ),
         _ => run(
             compiler,
             folder,
-            &["-g", "-O2", "-w", "-S", "-emit-llvm", "-Xclang", "-disable-llvm-passes", "x.c", "-o", "x.ll"],
+            &["-g", "-O2", "-w", "-S", "-emit-llvm", "-Xclang", "-disable-llvm-passes", &source, "-o", &ir],
         ),
     }
-    std::fs::remove_file(folder.join("x.c")).expect("the source goes");
+    std::fs::remove_file(folder.join(&source)).expect("the source goes");
+    // GCC writes no dump of a unit without functions.
+    let dump = folder.join(format!("{unit}.gimple"));
+    if compiler == "gcc" && !dump.exists() {
+        std::fs::write(dump, "").expect("an empty dump");
+    }
 }
 
 /// Both variants of a program: `before` and `after` take the place of `@` in the text.
@@ -77,6 +88,19 @@ pub(crate) fn variants(
     compile(compiler, &folder.0.join("before"), &text.replace('@', before));
     compile(compiler, &folder.0.join("after"), &text.replace('@', after));
     read_forms(&folder.0.join("before"), &folder.0.join("after")).expect("forms")
+}
+
+/// Both variants of a program of two units.
+pub(crate) fn variants_of_two(
+    compiler: &str,
+    folder: &Folder,
+    (text, other): (&str, &str),
+    layouts: (&str, &str),
+) -> Variants {
+    for side in ["before", "after"] {
+        compile_as("y", compiler, &folder.0.join(side), other);
+    }
+    variants(compiler, folder, text, layouts)
 }
 
 /// The compilers that are here.

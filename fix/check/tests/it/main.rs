@@ -4,4 +4,5 @@ mod corruption;
 mod dependences;
 mod forms;
 mod gimple_words;
+mod hidden_types;
 mod reader;
