@@ -61,8 +61,7 @@ const WITH_VALUE: [&str; 12] = [
 ];
 
 /// The beginnings of options that the meaning of the sources depends on.
-const MEANINGFUL: [&str; 32] = [
-    "-std=",
+const MEANINGFUL: [&str; 30] = [
     "-ansi",
     "-m32",
     "-m64",
@@ -84,7 +83,6 @@ const MEANINGFUL: [&str; 32] = [
     "-fsigned-char",
     "-funsigned-char",
     "-fms-extensions",
-    "-fplan9-extensions",
     "-nostdinc",
     "-pthread",
     "-fopenmp",
@@ -95,6 +93,33 @@ const MEANINGFUL: [&str; 32] = [
     "--sysroot=",
     "-fno-rtti",
 ];
+
+/// Options for code generation that begin like meaningful ones. Clang takes them for errors.
+const OF_GCC_ALONE: [&str; 2] = ["-mavx256-split-", "-msse2avx"];
+
+/// Names of standards that only newer versions of Clang know, with the name of the same or the nearest one that each
+/// knows.
+const STANDARDS: [(&str, &str); 12] = [
+    ("c++23", "c++2b"),
+    ("gnu++23", "gnu++2b"),
+    ("c++26", "c++2b"),
+    ("c++2c", "c++2b"),
+    ("gnu++26", "gnu++2b"),
+    ("gnu++2c", "gnu++2b"),
+    ("c23", "c2x"),
+    ("gnu23", "gnu2x"),
+    ("iso9899:2024", "c2x"),
+    ("c2y", "c2x"),
+    ("gnu2y", "gnu2x"),
+    ("iso9899:2023", "c2x"),
+];
+
+/// The option for a standard. `None` for one of the other language: GCC warns of it and ignores it, and libclang would
+/// read nothing.
+fn standard_for_libclang(name: &str, is_cpp: bool) -> Option<String> {
+    let known = STANDARDS.iter().find(|(newer, _)| *newer == name).map_or(name, |(_, known)| known);
+    (name.contains("++") == is_cpp).then(|| format!("-std={known}"))
+}
 
 fn has_extension(path: &Path, known: &[&str]) -> bool {
     path.extension().and_then(|extension| extension.to_str()).is_some_and(|own| known.contains(&own))
@@ -235,7 +260,14 @@ impl CompileCommand {
                 ["-isystem", "-iquote", "-idirafter"].into_iter().find(|option| argument.starts_with(option))
             {
                 kept.extend([option.to_string(), absolute(&argument[option.len()..])]);
-            } else if MEANINGFUL.iter().any(|known| argument.starts_with(known)) {
+            } else if let Some(name) = argument.strip_prefix("-std=") {
+                kept.extend(standard_for_libclang(name, self.is_cpp(source)));
+            } else if argument == "-fplan9-extensions" {
+                // The anonymous members of both are the same.
+                kept.push("-fms-extensions".to_owned());
+            } else if MEANINGFUL.iter().any(|known| argument.starts_with(known))
+                && !OF_GCC_ALONE.iter().any(|known| argument.starts_with(known))
+            {
                 kept.push(argument.clone());
             }
         }
@@ -314,6 +346,25 @@ mod tests {
             ]
         );
         assert_eq!(call.source_paths(), [Path::new("/w/sub/a.c")]);
+    }
+
+    #[test]
+    fn options_of_newer_compilers_and_of_gcc_alone_reach_libclang_as_it_knows_them() {
+        let kept = |text: &str, source: &str| {
+            let all = command(text).for_libclang(Path::new(source));
+            all.into_iter().filter(|one| one.starts_with("-std") || one.starts_with("-f")).collect::<Vec<_>>()
+        };
+        let limit = "-ferror-limit=0";
+        assert_eq!(kept("g++ -std=gnu++23 -c a.cc", "/a.cc"), ["-std=gnu++2b", limit]);
+        assert_eq!(kept("gcc -std=c23 -c a.c", "/a.c"), ["-std=c2x", limit]);
+        assert_eq!(kept("gcc -std=gnu11 -c a.c", "/a.c"), ["-std=gnu11", limit]);
+        assert_eq!(kept("g++ -std=gnu11 -c a.cc", "/a.cc"), [limit], "GCC ignores it for C++");
+        assert_eq!(kept("gcc -std=c++17 -c a.c", "/a.c"), [limit], "and those of C++ for C");
+        assert_eq!(kept("gcc -fplan9-extensions -c a.c", "/a.c"), ["-fms-extensions", limit]);
+        let machine = command("gcc -mavx2 -msse2avx -mavx256-split-unaligned-load -c a.c");
+        let kept = machine.for_libclang(Path::new("/a.c"));
+        assert_eq!(kept[0], "-mavx2");
+        assert!(!kept.iter().any(|one| one.contains("sse2avx") || one.contains("split")), "{kept:?}");
     }
 
     #[test]

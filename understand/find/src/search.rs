@@ -226,7 +226,7 @@ impl Work<'_, '_> {
         let has = |kind: Kind| gain.trials.iter().any(|trial| trial.kind == kind && is_worth_it(trial));
         let (has_order, has_box) = (has(Kind::Order), has(Kind::Boxed));
         let is_written = match best.kind {
-            Kind::Split => self.is_of_cpp(gain.subject),
+            Kind::Split => self.is_edited(gain.subject),
             kind => kind == Kind::Boxed,
         };
         let by_hand = match (&library, &subject) {
@@ -266,12 +266,12 @@ impl Work<'_, '_> {
         })
     }
 
-    /// Whether C++ declares a type.
-    fn is_of_cpp(&mut self, subject: Subject) -> bool {
+    /// Whether a study edits the language of a type.
+    fn is_edited(&mut self, subject: Subject) -> bool {
         let Subject::Type(ty) = subject else { return false };
         let known = self.naming.namer.catalog().table(ty);
         let ty = known.and_then(|(types, described)| types.get(described.id));
-        ty.is_some_and(|ty| ty.language == Language::Cpp)
+        ty.is_some_and(|ty| matches!(ty.language, Language::C | Language::Cpp))
     }
 
     /// The library of a type that the program's own sources do not declare.

@@ -3,6 +3,7 @@
 use crate::constraints::constraint::Constraint;
 use crate::kind::Task;
 use crate::kinds::saving_share;
+use crate::layout::current_demand;
 use crate::layout::granules::Span;
 use crate::layout::spelling::spelling;
 use crate::layout::subject::{RecordedOffsets, Subject, member_name, members_in, merge_spans};
@@ -91,9 +92,13 @@ pub(crate) fn used_within(subject: &Subject<'_>, holders: &[(&Subject<'_>, u64)]
     Some(merge_spans(parts.map(|(field, part)| (field, part.start, part.end - part.start)).collect()))
 }
 
-/// Lines per call now, and with parts of `part_bytes` of the used objects packed together: a lower bound.
+/// Lines per call now, and with parts of `part_bytes` of the used objects packed together: a lower bound. A line that
+/// neighbours share counts once, where the type's layout follows from its members.
 pub(crate) fn lines(task: &Task<'_>, subject: &Subject<'_>, part_bytes: u64) -> Vec<RegionLines> {
     let line = task.options.primary;
+    let recorded = task.usage.abi.data_model();
+    let mut shared = current_demand::of_type(task.usage, task.types, subject.id).unwrap_or_default();
+    shared.retain(|row| row.data_model == recorded && row.line_bytes == line.bytes());
     let of_region = |(id, region): (RegionId, &Region)| {
         let (mut before, mut objects) = (0.0, 0.0);
         for used in subject.uses.iter().filter(|used| used.region == id) {
@@ -106,12 +111,13 @@ pub(crate) fn lines(task: &Task<'_>, subject: &Subject<'_>, part_bytes: u64) -> 
                 objects += per_call;
             }
         }
+        let with_neighbours = shared.iter().find(|row| row.id == id).and_then(|row| row.before);
         (objects > 0.0).then(|| RegionLines {
             id,
             region: region.name.clone(),
-            data_model: task.usage.abi.data_model(),
+            data_model: recorded,
             line_bytes: line.bytes(),
-            before: Some(before),
+            before: Some(with_neighbours.unwrap_or(before)),
             after: objects * part_bytes as f64 / line.bytes() as f64,
         })
     };

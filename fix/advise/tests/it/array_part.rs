@@ -1,10 +1,11 @@
 //! Members that leave the elements of arrays in C: the edit expected, programs that do the same before and after it
 //! under the sanitisers, and what keeps elements in one piece.
 
-use crate::cold_part::advised_of;
+use crate::cold_part::{advised_for, advised_of, loaded};
 use crate::cold_part_read::read_files;
-use crate::heap_part::{advised, files, output, refused, split, types};
+use crate::heap_part::{advised, files, meaning, output, refused, split, types};
 use lineup_advise::options::Options;
+use lineup_model::usage::ObjectPattern;
 use std::collections::BTreeMap;
 
 const PROGRAM: &str = r#"#include <assert.h>
@@ -109,6 +110,19 @@ static struct item *first;
     ] {
         assert!(text.contains(line), "{line}{text}");
     }
+}
+
+/// Elements of 128 bytes that begin 16 bytes into a line: `next` of one lies on the line of `key` of the one behind.
+#[test]
+fn a_line_that_two_elements_share_is_saved_once() {
+    let texts = files(PROGRAM).into_iter().map(|(path, text)| (path.to_owned(), text.to_owned())).collect();
+    let options = Options { meaning: meaning(PROGRAM), ..Options::default() };
+    let alone = ObjectPattern::alone(16, loaded(&[(0, 8), (120, 8)]), 160);
+    let pattern = ObjectPattern { neighbour_distance_bytes: Some(128), ..alone };
+    let advice = advised_for(texts, &options, types(), pattern);
+    assert_eq!(advice.cold_parts[0].kept, ["key", "next"]);
+    let row = advice.cold_parts[0].lines.iter().find(|row| row.line_bytes == 64).expect("lines of 64 bytes");
+    assert_eq!((row.before, row.after), (Some(16.0), 4.0));
 }
 
 #[test]

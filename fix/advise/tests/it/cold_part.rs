@@ -150,12 +150,25 @@ pub(crate) fn advised_of(
 pub(crate) fn advised_with(
     files: Vec<(String, String)>,
     options: &Options,
-    (types, ty): (Types, lineup_model::types::TypeId),
+    ty: (Types, lineup_model::types::TypeId),
     hot: &[(u64, u64)],
 ) -> Advice {
-    let used = |&(offset, size_bytes): &(u64, u64)| ByteUse { offset, size_bytes, loads: 1, stores: 0 };
-    let bytes = hot.iter().map(used).collect();
-    let patterns = vec![ObjectPattern::alone(0, bytes, 160)];
+    advised_for(files, options, ty, ObjectPattern::alone(0, loaded(hot), 160))
+}
+
+/// One load of each of these bytes, by offset and size.
+pub(crate) fn loaded(bytes: &[(u64, u64)]) -> Vec<ByteUse> {
+    bytes.iter().map(|&(offset, size_bytes)| ByteUse { offset, size_bytes, loads: 1, stores: 0 }).collect()
+}
+
+/// The same for ten calls that use objects in one way.
+pub(crate) fn advised_for(
+    files: Vec<(String, String)>,
+    options: &Options,
+    (types, ty): (Types, lineup_model::types::TypeId),
+    pattern: ObjectPattern,
+) -> Advice {
+    let patterns = vec![pattern];
     let used = TypeUse { region: RegionId(0), ty, calls: 10, patterns, used_as: BTreeSet::new() };
     let regions = Regions::from_iter([Region::named("sum")]);
     let scale = Scale { data_lines: Some([40.0, 32.0, 20.0]), ..Scale::default() };

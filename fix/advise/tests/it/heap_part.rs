@@ -99,7 +99,7 @@ pub(crate) fn files(program: &str) -> Vec<(&str, &str)> {
     header.into_iter().chain([("a.c", program)]).collect()
 }
 
-fn meaning(program: &str) -> Meaning {
+pub(crate) fn meaning(program: &str) -> Meaning {
     read_files(&files(program), &["cc -std=gnu11 -c a.c"], "item")
 }
 

@@ -133,7 +133,7 @@ pub struct Control {
     pub trap_slot: AtomicU64,
     /// Restartable sequences that were executed and not recorded.
     pub sequences: AtomicU64,
-    /// Their instructions at most.
+    /// Their instructions, each from begin to end once: exits make fewer, and loops more.
     pub sequence_instructions: AtomicU64,
     /// The signature with which the program registered memory for restartable sequences before the engine started; 0
     /// for the usual one.

@@ -96,6 +96,9 @@ fn first_bytes(input: &mut impl Read) -> Result<[u8; 16], SamplesError> {
         _ if read.is_empty() => Err(SamplesError::Empty),
         _ if is_text(&read) => Err(SamplesError::Text),
         Ok(first) => Ok(first),
+        Err(_) if read.starts_with(b"PERFILE2") => {
+            Err(SamplesError::Damaged { what: "the head ends", at: read.len() as u64 })
+        }
         Err(_) => Err(SamplesError::NotPerf),
     }
 }

@@ -263,6 +263,7 @@ fn other_files_are_refused_by_what_they_are() {
     assert!(matches!(refused(b"short"), SamplesError::Text));
     assert!(matches!(refused(b"\x7fELF\x02"), SamplesError::NotPerf));
     assert!(matches!(refused(&[0; 200]), SamplesError::NotPerf));
+    assert!(matches!(refused(b"PERFILE2"), SamplesError::Damaged { at: 8, .. }));
     let mut other = b"2ELIFREP".to_vec();
     other.resize(200, 0);
     assert!(matches!(refused(&other), SamplesError::BigEndian));

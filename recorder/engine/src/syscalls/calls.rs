@@ -7,6 +7,7 @@ use crate::entries::new_files::{self, LOOKING};
 use crate::entries::traps;
 use crate::machine::{Abi, Host, HostRegisters, Registers};
 use crate::signals::{handlers, masks};
+use crate::syscalls::address_limits;
 use crate::syscalls::guards::{self, After};
 use crate::syscalls::processes::{self, New};
 use crate::system;
@@ -108,6 +109,12 @@ impl Engine {
         self.commit(slots);
         if guards::watch(number) && guards::before(self, registers, 1) == After::Natively {
             return self.lose(slots, slots.pc - Host::SYSTEM_CALL_BYTES);
+        }
+        if address_limits::watch(number) {
+            registers.set_result(address_limits::make(self, registers) as u64);
+            registers.come_back(slots.pc);
+            slots.resume_pc = slots.pc;
+            return self.find(slots, slots.pc);
         }
         let sets_mask = number == libc::SYS_rt_sigprocmask && traps::are_on();
         if number == libc::SYS_rt_sigaction || sets_mask {

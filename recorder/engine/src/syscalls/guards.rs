@@ -10,10 +10,10 @@ use crate::engine::{self, Engine};
 use crate::entries::{code_changes, restore, trap_permission, traps};
 use crate::machine::{Abi, Entries, Gates, Host, HostRegisters, Led, Registers, SpreadSite};
 use crate::signals::{handlers, masks};
-use crate::syscalls::filters;
+use crate::syscalls::{address_limits, filters, processes};
 use crate::system::{self, allocator, lock};
 use lineup_recording::native::{timed, whole};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 const NUMBERS: [i64; 4] = [libc::SYS_prctl, libc::SYS_seccomp, libc::SYS_rseq, Host::SET_BASE.0];
 
@@ -31,14 +31,6 @@ pub(crate) enum After {
     AsBefore,
     /// Natively, before the call. Recording stops.
     Natively,
-}
-
-/// Set when the engine could not start in programs that this process becomes or starts.
-static HIDES: AtomicBool = AtomicBool::new(false);
-
-/// Whether started programs must not find the engine: their filter of system calls would end them for it.
-pub(crate) fn hides_engine() -> bool {
-    HIDES.load(Ordering::Acquire)
 }
 
 /// Threads that the engine runs for.
@@ -66,13 +58,14 @@ fn wait_for_others(own: u32) {
 
 /// Leads such calls in the program's files to the engine, or those in the code that an address lies in.
 pub(crate) fn lead(engine: &Engine, only: Option<u64>) {
-    let led = led();
+    let led = [&led()[..], &address_limits::led()].concat();
+    let numbers: Vec<i64> = led.iter().map(|(number, ..)| *number).collect();
     let masks = (libc::SYS_rt_sigprocmask, masks::from_site as *const () as u64, false);
-    let all = [&led[..], &[masks]].concat();
+    let all: Vec<Led> = led.iter().copied().chain([masks]).chain(processes::led()).collect();
     code_changes::in_others_code(engine, only, |code, start, leader| {
-        for site in Host::spread_sites(code, start, &NUMBERS) {
+        for site in Host::spread_sites(code, start, &numbers) {
             let function = led.iter().find(|(number, ..)| *number == site.number());
-            leader.lead(site.at(), |at| site.code(at, function?.1, true));
+            leader.lead(site.at(), |at| function.and_then(|one| site.code(at, one.1, one.2)));
         }
         for at in Host::any_call_sites(code, start) {
             leader.lead(at, |_| Some(Host::in_place_of_any_call(at, &all)));
@@ -173,7 +166,7 @@ pub(crate) fn before(engine: &Engine, registers: &HostRegisters, own: u32) -> Af
         return After::Natively;
     }
     if filter(number, [first, second, third]).is_some_and(filters::forbids_start) {
-        HIDES.store(true, Ordering::Release);
+        processes::hide_from_programs();
     }
     match forbidden(number, [first, second, third]) {
         Some(call) => limit(engine, call, own),

@@ -4,12 +4,19 @@
 //! held in it.
 
 use crate::engine::{self, Engine};
-use crate::machine::{Abi, Host, HostRegisters, Registers};
-use crate::syscalls::guards;
+use crate::machine::{Abi, Host, HostRegisters, Led, Registers};
 use crate::system;
 use lineup_recording::native::{VARIABLE, note};
 use std::ffi::CStr;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Set when the engine could not start in programs that this process becomes or starts.
+static HIDES: AtomicBool = AtomicBool::new(false);
+
+/// Started programs must not find the engine from now on: their filter of system calls would end them for it.
+pub(crate) fn hide_from_programs() {
+    HIDES.store(true, Ordering::Release);
+}
 
 /// The kind of process or thread that a system call makes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -111,29 +118,50 @@ pub(crate) fn before_call(engine: &Engine, registers: &HostRegisters) -> New {
     New::Copy
 }
 
-/// Before the C library makes a process.
+/// The functions that calls which make a process or replace the program lead to, before they are made.
+pub(crate) fn led() -> impl Iterator<Item = Led> {
+    let older = Host::FORK.map(|number| (number, before_fork as *const () as u64, true));
+    let others = [
+        (libc::SYS_clone, before_clone as *const () as u64, true),
+        (libc::SYS_clone3, before_clone3 as *const () as u64, true),
+        (libc::SYS_execve, before_exec as *const () as u64, true),
+        (libc::SYS_execveat, before_exec_at as *const () as u64, true),
+    ];
+    others.into_iter().chain(older)
+}
+
+/// Before the program makes a process.
 ///
 /// # Safety
 /// Only from [`crate::machine::Gates::in_place_of_call`], with the registers of the system call.
-pub(crate) unsafe extern "C" fn before_clone(registers: *mut HostRegisters) {
+unsafe extern "C" fn before_clone(registers: *mut HostRegisters) {
     // SAFETY: the caller's promise.
     unsafe { before(registers, libc::SYS_clone) };
+}
+
+/// As [`before_clone`], by the newer call.
+///
+/// # Safety
+/// As for [`before_clone`].
+unsafe extern "C" fn before_clone3(registers: *mut HostRegisters) {
+    // SAFETY: the caller's promise.
+    unsafe { before(registers, libc::SYS_clone3) };
 }
 
 /// As [`before_clone`], by the older call.
 ///
 /// # Safety
 /// As for [`before_clone`].
-pub(crate) unsafe extern "C" fn before_fork(registers: *mut HostRegisters) {
+unsafe extern "C" fn before_fork(registers: *mut HostRegisters) {
     // SAFETY: the caller's promise.
     unsafe { before(registers, Host::FORK.unwrap_or(libc::SYS_clone)) };
 }
 
-/// Before the C library replaces the program.
+/// Before the program is replaced by another.
 ///
 /// # Safety
 /// As for [`before_clone`].
-pub(crate) unsafe extern "C" fn before_exec(registers: *mut HostRegisters) {
+unsafe extern "C" fn before_exec(registers: *mut HostRegisters) {
     // SAFETY: the caller's promise.
     unsafe { before(registers, libc::SYS_execve) };
 }
@@ -142,7 +170,7 @@ pub(crate) unsafe extern "C" fn before_exec(registers: *mut HostRegisters) {
 ///
 /// # Safety
 /// As for [`before_clone`].
-pub(crate) unsafe extern "C" fn before_exec_at(registers: *mut HostRegisters) {
+unsafe extern "C" fn before_exec_at(registers: *mut HostRegisters) {
     // SAFETY: the caller's promise.
     unsafe { before(registers, libc::SYS_execveat) };
 }
@@ -159,7 +187,7 @@ unsafe fn before(registers: *mut HostRegisters, number: i64) {
 /// Keeps a program with this environment from starting the engine, if its filter of system calls would end it for that.
 /// It renames the variable that names the engine's memory.
 fn hide_engine(environment: u64) {
-    if !guards::hides_engine() || environment == 0 {
+    if !HIDES.load(Ordering::Acquire) || environment == 0 {
         return;
     }
     let mut at = environment as *const *mut u8;
@@ -180,20 +208,57 @@ fn hide_engine(environment: u64) {
 /// Notes the program at a path, if the path leads to one that can be run.
 fn tell_exec(engine: &Engine, folder: u64, path: u64) {
     const MOST_BYTES: usize = 1024;
-    if !system::is_executable(folder, path) {
+    let mut text = [0; MOST_BYTES];
+    let name = system::read_text(path, &mut text);
+    // An open file has no path of its own, and may lie in memory alone.
+    if !name.is_empty() && !system::is_executable(folder, path) {
         return;
     }
-    let mut text = [0; MOST_BYTES];
-    let path = system::read_text(path, &mut text);
+    let path = name;
     let mut whole = [0; 2 * MOST_BYTES];
     let mut end = 0;
-    let is_here = path.first() != Some(&b'/') && folder as i32 == libc::AT_FDCWD;
-    if is_here {
-        // Relative to the working directory of the process.
-        end = system::read_link_into(b"/proc/self/cwd\0", &mut whole[..MOST_BYTES - 1]);
+    if path.first() != Some(&b'/') {
+        // Relative to a folder, which for an open file is the file.
+        let mut link = [0; 32];
+        end = system::read_link_into(link_of(folder as i32, &mut link), &mut whole[..MOST_BYTES - 1]);
+        if end == 0 {
+            return;
+        }
+    }
+    if end > 0 && !path.is_empty() {
         whole[end] = b'/';
         end += 1;
     }
     whole[end..end + path.len()].copy_from_slice(path);
     engine.shared.tell(note::EXEC, &whole[..end + path.len()]);
+}
+
+/// The terminated path of the link that an open file or folder has in /proc.
+fn link_of(file: i32, into: &mut [u8; 32]) -> &[u8] {
+    const CURRENT: &[u8] = b"/proc/self/cwd\0";
+    const OPEN: &[u8] = b"/proc/self/fd/";
+    const DIGITS: usize = 10;
+    let Ok(number) = u32::try_from(file) else { return CURRENT };
+    let digits = number.checked_ilog10().unwrap_or(0) as usize + 1;
+    into[..OPEN.len()].copy_from_slice(OPEN);
+    for place in 0..digits.min(DIGITS) {
+        let digit = number / 10u32.pow((digits - 1 - place) as u32) % 10;
+        into[OPEN.len() + place] = b'0' + digit as u8;
+    }
+    into[OPEN.len() + digits] = 0;
+    &into[..OPEN.len() + digits + 1]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn open_files_and_the_working_directory_have_links() {
+        let link = |file| link_of(file, &mut [0; 32]).to_vec();
+        assert_eq!(link(libc::AT_FDCWD), b"/proc/self/cwd\0");
+        assert_eq!(link(0), b"/proc/self/fd/0\0");
+        assert_eq!(link(1070), b"/proc/self/fd/1070\0");
+        assert_eq!(link(i32::MAX), b"/proc/self/fd/2147483647\0");
+    }
 }

@@ -2,7 +2,7 @@
 
 use crate::engine::Engine;
 use crate::entries::{code_changes, traps};
-use crate::machine::{Abi, CallSite, Entries, Gates, Host, Led};
+use crate::machine::{CallSite, Entries, Gates, Host, Led};
 use crate::signals::{handlers, masks};
 use crate::syscalls::{calls, guards, processes};
 use lineup_recording::native::timed;
@@ -15,11 +15,8 @@ pub(crate) fn system_calls(engine: &Engine) {
         (libc::SYS_mmap, calls::map_from_site as *const () as u64, false),
         (libc::SYS_munmap, calls::unmap_from_site as *const () as u64, false),
         (libc::SYS_mremap, calls::remap_from_site as *const () as u64, false),
-        (libc::SYS_clone, processes::before_clone as *const () as u64, true),
-        (libc::SYS_execve, processes::before_exec as *const () as u64, true),
-        (libc::SYS_execveat, processes::before_exec_at as *const () as u64, true),
     ];
-    led.extend(Host::FORK.map(|fork| (fork, processes::before_fork as *const () as u64, true)));
+    led.extend(processes::led());
     if engine.shared.control().mode.load(Ordering::Relaxed) != timed::MODE {
         led.push((libc::SYS_rt_sigaction, handlers::from_site as *const () as u64, false));
     }

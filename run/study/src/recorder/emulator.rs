@@ -156,9 +156,13 @@ pub fn executable(word: &OsStr) -> Result<PathBuf> {
         return Ok(word.into());
     }
     on_path(word).ok_or_else(|| {
-        let (name, here) = (word.display(), Path::new(word).is_file());
-        let hint = if here { format!("; for the one in this folder write ./{name}") } else { String::new() };
-        Error::argument(name.to_string(), format!("it is in no folder of PATH{hint}"))
+        let (name, here) = (word.display(), Path::new(word));
+        let why = match (here.is_dir(), here.is_file()) {
+            (true, _) => "it is a folder; name a program behind --".to_owned(),
+            (_, true) => format!("it is in no folder of PATH; for the one in this folder write ./{name}"),
+            _ => "it is in no folder of PATH".to_owned(),
+        };
+        Error::argument(name.to_string(), why)
     })
 }
 

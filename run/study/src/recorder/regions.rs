@@ -7,6 +7,7 @@ use lineup_model::first_names;
 use lineup_model::region::{Region, RegionId, Regions};
 use lineup_recording::plan::Discovery;
 use lineup_recording::{Header, Unfollowed};
+use std::collections::HashSet;
 use std::path::Path;
 
 /// Names listed at most in a message.
@@ -15,8 +16,40 @@ const MOST_NAMES: usize = 8;
 /// Finds each region's entries in the program. The recorder looks for a name that the program does not have in
 /// libraries and in other programs, as they are mapped.
 pub(super) fn find(wanted: &Regions, subject: &Subject, notes: &mut Vec<String>) -> Result<Regions> {
+    check_distinct(wanted)?;
     let program = subject.mapped_text()?;
-    wanted.iter().map(|(_, region)| find_one(region, subject.debug(), &program, notes)).collect()
+    let found: Regions = wanted
+        .iter()
+        .map(|(_, region)| find_one(region, subject.debug(), &program, notes))
+        .collect::<Result<_>>()?;
+    notes.extend(same_code(&found));
+    Ok(found)
+}
+
+/// Refuses a name that is empty or given twice: a call counts for one region.
+fn check_distinct(wanted: &Regions) -> Result<()> {
+    let mut names = HashSet::new();
+    for (_, Region { name, .. }) in wanted.iter() {
+        if name.is_empty() {
+            return Err(Error::Region("a region has no name; --region FUNCTION gives one".to_owned()));
+        }
+        if !names.insert(name) {
+            return Err(Error::Region(format!("the region {name} is named twice; name it once")));
+        }
+    }
+    Ok(())
+}
+
+/// A sentence on each region of which another one before it has the code: names may mean the same function.
+fn same_code(found: &Regions) -> Vec<String> {
+    let all: Vec<&Region> = found.iter().map(|(_, region)| region).collect();
+    let shared = all.iter().enumerate().filter_map(|(place, region)| {
+        let has_entry = |entry: &u64| region.entries.contains(entry);
+        let first = all[..place].iter().find(|other| other.entries.iter().any(has_entry))?;
+        let (name, first) = (&region.name, &first.name);
+        Some(format!("{name} and {first} name the same code: its calls count for one of them"))
+    });
+    shared.collect()
 }
 
 fn find_one(wanted: &Region, debug: &DebugInfo, program: &str, notes: &mut Vec<String>) -> Result<Region> {
@@ -136,21 +169,25 @@ pub(super) fn check_called(header: &Header, discovery: &Discovery, subject: &Sub
     }
     match silent.len() {
         all if all == header.regions.len() => {
-            Err(never_called(header.regions.iter().map(|(_, region)| region)))
+            Err(never_called(header.regions.iter().map(|(_, region)| region), None))
         }
         _ => Ok(()),
     }
 }
 
-/// No region was called.
-pub(super) fn never_called<'r>(regions: impl Iterator<Item = &'r Region>) -> Error {
+/// No region was called. `elsewhere` says what else ran, where the calls may have been made.
+pub(super) fn never_called<'r>(
+    regions: impl Iterator<Item = &'r Region>,
+    elsewhere: Option<String>,
+) -> Error {
     let names: Vec<&str> = regions.map(|region| region.name.as_str()).collect();
     let cold = names.iter().find_map(|name| Some((name, &name[..name.find(COLD)?])));
-    let next = match cold {
-        Some((part, function)) => {
+    let next = match (cold, elsewhere) {
+        (Some((part, function)), _) => {
             format!("{part} is a part that {function} jumps to and nothing calls; record {function}")
         }
-        None => "do its arguments lead there?".to_owned(),
+        (None, Some(elsewhere)) => elsewhere,
+        (None, None) => "do its arguments lead there?".to_owned(),
     };
     Error::Region(format!("the program ended without a call of {}; {next}", names.join(", ")))
 }

@@ -28,6 +28,8 @@ pub(crate) struct Stages {
     is_terminal: bool,
     /// Ends the reading of files when the time of a part of the work is over.
     part: Option<Interrupts>,
+    /// A sentence on what is kept when a signal cuts a stage off.
+    kept: Arc<Mutex<Option<String>>>,
 }
 
 struct Stage {
@@ -41,19 +43,26 @@ struct Stage {
 impl Stages {
     /// No stage has begun yet.
     pub(crate) fn new() -> Self {
-        Stages { now: Arc::default(), is_terminal: std::io::stderr().is_terminal(), part: None }
+        let is_terminal = std::io::stderr().is_terminal();
+        Stages { now: Arc::default(), is_terminal, part: None, kept: Arc::default() }
     }
 
     /// The stages of a part of the work, in which reading a file ends with the part's time.
     pub(crate) fn of_part(&self, part: &Interrupts) -> Stages {
-        Stages { now: self.now.clone(), is_terminal: self.is_terminal, part: Some(part.clone()) }
+        let (now, kept) = (self.now.clone(), self.kept.clone());
+        Stages { now, is_terminal: self.is_terminal, part: Some(part.clone()), kept }
     }
 
     /// Watches for signals. A stage that does not end in time after one is cut off, with an error that names it.
     pub(crate) fn watch_signals(&self) -> Result<Interrupts> {
-        let now = self.now.clone();
-        Interrupts::watch_or_exit(move |interrupted| cut_off(&now, interrupted))
-            .context("watching for signals")
+        let (now, kept) = (self.now.clone(), self.kept.clone());
+        let cut = move |interrupted| cut_off(&now, &kept, interrupted);
+        Interrupts::watch_or_exit(cut).context("watching for signals")
+    }
+
+    /// From now on a stage that a signal cuts off ends with this sentence, or with none.
+    pub(crate) fn keep(&self, sentence: Option<String>) {
+        *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = sentence;
     }
 
     /// Ends the stage under way, if any.
@@ -172,7 +181,7 @@ fn say_that_it_lasts(what: String) -> Sender<()> {
 }
 
 /// Says which stage a signal cuts off; returns the exit code.
-fn cut_off(now: &Mutex<Option<Stage>>, interrupted: Interrupted) -> u8 {
+fn cut_off(now: &Mutex<Option<Stage>>, kept: &Mutex<Option<String>>, interrupted: Interrupted) -> u8 {
     // The thread that holds the lock may be the one that does not end.
     let stage = now.try_lock().ok().and_then(|mut now| now.take());
     let error = anyhow::Error::from(interrupted);
@@ -181,6 +190,10 @@ fn cut_off(now: &Mutex<Option<Stage>>, interrupted: Interrupted) -> u8 {
             stage.bar.finish_and_clear();
             error.context(format!("{}: cut off", stage.what))
         }
+        None => error,
+    };
+    let error = match kept.try_lock().ok().and_then(|mut kept| kept.take()) {
+        Some(sentence) => error.context(sentence),
         None => error,
     };
     errors::tell(&error, errors::json_is_typed());

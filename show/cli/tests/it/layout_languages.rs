@@ -357,3 +357,28 @@ fn an_alignment_without_effect_is_not_shown() {
         }
     }
 }
+
+const NULL_POINTERS: &str = "
+#include <cstdio>
+#include <cstddef>
+struct handle { int kind; std::nullptr_t none; const std::nullptr_t *more; char last; };
+handle one;
+int main() { std::printf(\"%zu %zu %zu\\n\", sizeof(handle), offsetof(handle, none), offsetof(handle, last)); }
+";
+
+/// Debug information has no size for the type of C++'s null pointer.
+#[test]
+fn a_null_pointer_has_the_size_of_a_pointer() {
+    let folder = Folder::new();
+    for compiler in [("g++", "g++"), ("clang++", "clang")] {
+        let Some(program) = folder.compile(compiler, ("a.cc", NULL_POINTERS), &["-g", "-O0"]) else {
+            continue;
+        };
+        let ty = one(&program, "handle");
+        let number = |value: &Value| value.as_u64().expect("a number");
+        let last = number(&member(&ty, "last")["offset_bytes"]);
+        let places = [number(&ty["size_bytes"]), number(&member(&ty, "none")["offset_bytes"]), last];
+        assert_eq!(places.to_vec(), printed(&program), "{}", compiler.0);
+        assert_eq!(member(&ty, "none")["size_bytes"], 8, "{}: {ty}", compiler.0);
+    }
+}

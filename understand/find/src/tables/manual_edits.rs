@@ -6,8 +6,8 @@ use lineup_model::{Library, first_names};
 /// Members named in a sketch.
 const MEMBERS: usize = 8;
 
-/// The edit in words; `None` where a command makes it for certain. A study tries to write it where `is_written` says so. Members that are used much stay together, if the layout says
-/// which those are.
+/// The edit in words; `None` where a command makes it for certain. A study tries to write it where `is_written` says so.
+/// Members that are used much stay together, if the layout says which those are.
 pub(crate) fn edit(
     name: &str,
     (kind, is_written): (Kind, bool),

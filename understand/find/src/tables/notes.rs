@@ -50,6 +50,7 @@ impl Work<'_, '_> {
         };
         self.uncounted()
             .into_iter()
+            .chain(self.forked())
             .chain(failed)
             .chain(in_turn)
             .chain(told)
@@ -68,6 +69,20 @@ impl Work<'_, '_> {
             _ => "the native engine sees that, and did not record here",
         };
         (!is_guest && !is_told).then(|| format!("where objects were allocated is not known: {why}"))
+    }
+
+    /// Processes of which the native engine counted nothing: a server may do all of its work there.
+    fn forked(&self) -> Option<String> {
+        let is_native = self.recorded.header.emulator == NATIVE_ENGINE && self.options.bursts.is_none();
+        let forks = self.recorded.summary.iter().filter(|_| is_native).map(|summary| summary.forks).sum();
+        let (subject, they) = match forks {
+            0 => return None,
+            1 => ("a process was forked off and is".to_owned(), "it"),
+            many => (format!("{many} processes were forked off and are"), "them"),
+        };
+        Some(format!(
+            "{subject} not counted: `lineup record --whole-program --children` counts {they} as well"
+        ))
     }
 
     /// Programs that this one started or became, which are not counted: the user may mean one of those, for instance

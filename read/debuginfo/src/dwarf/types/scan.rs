@@ -109,6 +109,9 @@ pub(crate) const NO_SCOPE: u32 = u32::MAX;
 /// Name of a namespace that has none.
 const ANONYMOUS_NAMESPACE: &[u8] = b"(anonymous namespace)";
 
+/// The type of C++'s null pointer, which debug information gives no size: it has that of a pointer.
+const NULL_POINTER: &[u8] = b"decltype(nullptr)";
+
 /// All types of one unit.
 pub(crate) struct Scan<'a> {
     pub(crate) unit: u32,
@@ -314,8 +317,10 @@ impl<'a> Scanner<'_, 'a> {
         let alias = self.reference(found, Field::Alias);
         self.out.has_aliases |= alias != Ref::Nothing;
         self.out.has_lent_names |= alias != Ref::Nothing || completes != Ref::Nothing;
-        let size = found.size_bytes();
         let name = found.name();
+        let is_null_pointer =
+            kind == RawKind::Opaque && name.is_some_and(|name| name.starts_with(NULL_POINTER));
+        let size = found.size_bytes().or(is_null_pointer.then_some(self.out.pointer_bytes));
         self.offsets.push(offset);
         self.out.rests.push(Rest { size, scope, alias: alias.into() });
         self.out.types.push(RawType {

@@ -21,7 +21,7 @@ const MOST_BELOW: usize = 7;
 /// Calls of one open call that are listed singly.
 const LISTED: usize = 16;
 /// The most remembered calls that seemed to be left, and the number of events for which they are remembered.
-const REMEMBERED: usize = 16;
+const REMEMBERED: usize = 64;
 const REMEMBERED_FOR: u64 = 1000;
 /// The number of inner calls from which on a thread is assumed to recurse.
 const BELIEVED_AFTER: u64 = 1 << 16;

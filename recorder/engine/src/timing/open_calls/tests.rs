@@ -153,6 +153,17 @@ fn calls_on_two_stacks_in_turn_are_complete() {
 }
 
 #[test]
+fn calls_of_many_coroutines_in_turn_are_complete() {
+    let mut thread = Thread::new();
+    for _ in 0..3 {
+        (1..=50).for_each(|stack| thread.enter(1000 * stack));
+        (1..=50).for_each(|stack| thread.end(1000 * stack));
+    }
+    let (complete, left, inner) = thread.counts();
+    assert_eq!((complete + inner, left), (150, 0));
+}
+
+#[test]
 fn deep_recursion_is_counted_and_every_call_once() {
     let mut thread = Thread::new();
     let depth = 100;

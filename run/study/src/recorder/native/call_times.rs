@@ -110,7 +110,8 @@ fn conduct(request: &RecordRequest, subject: &Subject, interrupts: &Interrupts) 
     let regions: Vec<TimedRegion> = plan.header.regions.iter().enumerate().map(named).collect();
     let trials = lives().trials();
     if trials.is_empty() && regions.iter().all(|region| region.buckets.iter().all(|count| *count == 0)) {
-        return Err(regions::never_called(plan.header.regions.iter().map(|(_, region)| region)));
+        let regions = plan.header.regions.iter().map(|(_, region)| region);
+        return Err(regions::never_called(regions, followers.first().process.elsewhere()));
     }
     notes.extend(lives().said());
     notes.append(&mut followers.first().notes);

@@ -12,7 +12,7 @@ use lineup_model::access::{MemoryEvent, MemoryEventKind, ProcessId, ThreadId};
 use lineup_model::image::LoadedImage;
 use lineup_model::process::{AddressSpace, Origin, Process};
 use lineup_recording::native::mappings::{Whose, data_mappings};
-use lineup_recording::native::note;
+use lineup_recording::native::{note, timed};
 use lineup_recording::plan::Plan;
 use lineup_recording::{Encoder, Unfollowed};
 use std::collections::{BTreeSet, HashSet};
@@ -287,6 +287,25 @@ impl<'a> ProcessFiles<'a> {
         };
         let told = self.memory.told().into_iter();
         told.filter_map(|(kind, program)| Some(Unfollowed { program, why: why(kind)?.into() })).collect()
+    }
+
+    /// The likely place of the calls when this process made none: a program that it started or became, or processes
+    /// whose calls are not timed.
+    pub(super) fn elsewhere(&self) -> Option<String> {
+        if let Some(Unfollowed { program, .. }) = self.unfollowed().pop() {
+            return Some(format!(
+                "it started {program}, which is not recorded: to look into that, name it after --"
+            ));
+        }
+        let is_timed = self.memory.control().mode.load(Acquire) == timed::MODE;
+        let (processes, their) = match self.memory.control().forked.load(Acquire) {
+            0 => return None,
+            1 => ("a process".to_owned(), "its"),
+            many => (format!("{many} processes"), "their"),
+        };
+        is_timed.then(|| {
+            format!("it forked off {processes}: `lineup record` records {their} calls, and times none")
+        })
     }
 }
 

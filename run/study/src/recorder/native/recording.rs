@@ -99,7 +99,10 @@ pub(in crate::recorder) fn record(task: &Task<'_>, interrupts: &Interrupts) -> R
     if matches!(exit, ProgramExit::Exited(_)) && seen.iter().all(|calls| *calls == 0) {
         return match lacks {
             Some(lacks) => refuse_late(lacks),
-            None => Err(regions::never_called(plan.header.regions.iter().map(|(_, region)| region))),
+            None => {
+                let regions = plan.header.regions.iter().map(|(_, region)| region);
+                Err(regions::never_called(regions, followers.first().process.elsewhere()))
+            }
         };
     }
     let failure = followed.err();

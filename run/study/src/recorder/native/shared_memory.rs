@@ -399,14 +399,14 @@ impl Memory {
 
     /// A note with the number of restartable sequences that were executed and not recorded.
     pub(super) fn note_of_sequences(&self) -> Option<String> {
-        let instructions = self.control().sequence_instructions.load(Acquire);
+        let length = self.control().sequence_instructions.load(Acquire);
         match self.control().sequences.load(Acquire) {
             0 => None,
             1 => Some(format!(
-                "1 restartable sequence (rseq) was executed and not recorded: {instructions} instructions at most"
+                "1 restartable sequence (rseq) was executed and not recorded: {length} instructions from begin to end"
             )),
             many => Some(format!(
-                "{many} restartable sequences (rseq) were executed and not recorded: {instructions} instructions at most"
+                "{many} restartable sequences (rseq) were executed and not recorded: {length} instructions, each sequence from begin to end once"
             )),
         }
     }

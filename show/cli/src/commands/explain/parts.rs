@@ -52,7 +52,7 @@ pub(crate) fn coverage_line(coverage: &Coverage) -> String {
 pub(crate) fn notes(region: &RegionExplanation) -> impl Iterator<Item = String> {
     let notes = [
         (region.unfinished, "calls left out: not ended when the recording did"),
-        (region.abandoned, "calls left by longjmp or an exception"),
+        (region.abandoned, "calls left by longjmp, an exception or a switch of stacks"),
         (region.missed_blocks, "blocks entered whose accesses were not recorded"),
         (region.folded_patterns, "combinations of bytes folded: too many distinct ones"),
     ];

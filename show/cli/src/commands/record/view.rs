@@ -61,7 +61,7 @@ fn region_text(out: &mut String, region: &RegionSummary, line_bytes: u64, style:
     let _ = writeln!(out, "{}: {} calls recorded of {made} made", region.name, whole(region.recorded));
     by_thread_text(out, &region.recorded_by_thread);
     let notes = [
-        (Some(region.abandoned), "left by longjmp or an exception"),
+        (Some(region.abandoned), "left by longjmp, an exception or a switch of stacks: recorded until then"),
         (Some(region.thread_ended), "ended with their thread inside them"),
         (Some(region.process_ended), "ended their process"),
         (Some(region.unfinished), "had not ended when the recording did; not in the table"),

@@ -66,13 +66,7 @@ fn is_of_study(out: &Path) -> bool {
 /// Removes an earlier study's results from the folder, so that a report found there belongs to the last study.
 fn remove_earlier(out: &Path) -> Result<()> {
     for name in RESULTS.into_iter().chain(PLAN_FILES) {
-        let path = out.join(name);
-        match fs::remove_file(&path) {
-            Err(error) if error.kind() != ErrorKind::NotFound => {
-                return Err(error).with_context(|| format!("cannot remove the earlier {}", path.display()));
-            }
-            _ => {}
-        }
+        result_files::remove(out, name)?;
     }
     for name in FOLDERS {
         let path = out.join(name);

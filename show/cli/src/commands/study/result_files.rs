@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result};
 use std::fs;
+use std::io::ErrorKind;
 use std::path::Path;
 
 /// Names of the report: its page, and its values.
@@ -24,6 +25,17 @@ pub(crate) const LOCK: &str = "lineup.lock";
 pub(crate) fn put(out: &Path, name: &str, text: &str) -> Result<()> {
     let path = out.join(name);
     fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// Removes a result that may be there.
+pub(crate) fn remove(out: &Path, name: &str) -> Result<()> {
+    let path = out.join(name);
+    match fs::remove_file(&path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("cannot remove the earlier {}", path.display()))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The folders of the levers' own studies, below that of the results.

@@ -6,11 +6,11 @@ use super::levers::{Levers, Programs};
 use super::outputs::Left;
 use super::plan::Plan;
 use super::result_files::{LOCK, PAGE, PATCH, RECORDING, REJECTED, UNPROVEN, VARIANTS};
-use super::trials::{Settled, Trials};
+use super::trials::{Settled, Trials, kept_patch};
 use super::variant::Variant;
 use super::{
     audit, call_times, code, contention, found_regions, from_caches, kernel, levers, links, outputs,
-    placement, series, variant,
+    placement, result_files, series, variant,
 };
 use crate::host::facts;
 use crate::options::advice::outcome_of_orders;
@@ -76,6 +76,10 @@ fn with_kept(error: anyhow::Error, out: &Path, begun: SystemTime) -> anyhow::Err
     let recordings = VARIANTS.map(|name| out.join(name).join(RECORDING));
     let kept: Vec<String> =
         recordings.iter().filter(|path| is_new(path)).map(|path| path.display().to_string()).collect();
+    let error = match is_new(&out.join(UNPROVEN)) {
+        true => error.context(kept_patch(out)),
+        false => error,
+    };
     let said = format!("{error:#}");
     match kept.is_empty() || kept.iter().all(|recording| said.contains(recording)) {
         true => error,
@@ -165,6 +169,9 @@ fn study(
     stages.end();
     let keeping = interrupts.keeping();
     let built = &after.as_ref().unwrap_or(&before).recorded;
+    // The one that was kept for an early end.
+    result_files::remove(&plan.out, UNPROVEN)?;
+    stages.keep(None);
     // A comparison that ended without a proof leaves a patch that nobody should take for a proven one.
     let name = if proof.is_some() { PATCH } else { UNPROVEN };
     let lock = plan

@@ -3,6 +3,7 @@
 
 use super::comparison::{Compared, Failure, MORE_LINES, Rejected, compare, culprits, failure_of, of_all};
 use super::plan::Plan;
+use super::result_files::{self, UNPROVEN};
 use super::variant::{Change, Variant};
 use super::{certificate, links, variant};
 use crate::options::advice::tell_unfounded_reviews;
@@ -23,6 +24,7 @@ use lineup_study::source::judge::BuildJudge;
 use lineup_study::source::meaning::Reading;
 use lineup_study::source::scratch::Scratch;
 use std::collections::BTreeMap;
+use std::path::Path;
 
 /// The state of a study before anything is changed.
 pub(crate) struct Trials<'t> {
@@ -47,6 +49,14 @@ pub(crate) struct Settled {
     pub(crate) rejected: Option<Rejected>,
     /// The changed program's certificate, or why there is none.
     pub(crate) certificate: Option<CertificateReport>,
+}
+
+/// The place of a patch whose comparison was ended early.
+pub(crate) fn kept_patch(out: &Path) -> String {
+    let path = out.join(UNPROVEN).display().to_string();
+    format!(
+        "the study was ended early; its patch, built and recorded but not compared to the end, is kept in {path}"
+    )
 }
 
 /// One changed program, tried.
@@ -141,6 +151,7 @@ impl Trials<'_> {
             Ok(after) => after,
             Err(error) => return failure_of(error).map(Trial::Failed),
         };
+        self.keep_early(edited)?;
         match self.compare_confirmed(&after, proof) {
             Ok(proven) => Ok(match self.worse(proven.value()) {
                 Some(failure) => Trial::Failed(failure),
@@ -154,6 +165,14 @@ impl Trials<'_> {
                 failure_of(error.into()).map(Trial::Failed)
             }
         }
+    }
+
+    /// Writes the changes that are about to be compared: a study that is ended early leaves them.
+    fn keep_early(&self, edited: &BTreeMap<String, String>) -> Result<()> {
+        let out = &self.plan.out;
+        result_files::put(out, UNPROVEN, &lineup_advise::patch::unified_diff(self.sources, edited))?;
+        self.stages.keep(Some(kept_patch(out)));
+        Ok(())
     }
 
     /// Compares, and where the program seems slower once more in another order: one comparison in forty takes noise for

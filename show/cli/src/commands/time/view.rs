@@ -57,7 +57,10 @@ pub(crate) fn text(report: &Report, style: TextStyle) -> String {
 
 fn region_text(out: &mut String, region: &RegionTimes) {
     let notes = [
-        (region.left, "left by longjmp or an exception, or not ended when the program did: not timed"),
+        (
+            region.left,
+            "left by longjmp, an exception or a switch of stacks, or not ended when the program did: not timed",
+        ),
         (region.inner, "inside a call of the same function: part of its time"),
         (region.jumped, "ended with a jump to another function: timed up to there"),
     ];

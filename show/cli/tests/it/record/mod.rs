@@ -36,6 +36,7 @@ mod limited;
 mod logged;
 #[cfg(target_arch = "x86_64")]
 mod native;
+mod own_calls;
 mod places;
 mod program;
 mod refusals;

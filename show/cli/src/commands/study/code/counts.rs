@@ -22,6 +22,7 @@ use lineup_study::progress::Progress;
 use lineup_study::recorder::{self, RecordRequest, Subject, in_words};
 use lineup_study::run::Run;
 use lineup_study::source::scratch::Tree;
+use std::collections::HashSet;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
@@ -104,6 +105,9 @@ impl Training {
         let names = all.iter().filter(is_ours).filter_map(|one| one.function.as_deref());
         // Functions that start and end a program are called once, and stubs are not functions.
         let names = names.filter(|name| *name != "main" && !name.starts_with('_') && !name.contains('@'));
+        // Functions of several files may have one name.
+        let mut known = HashSet::new();
+        let names = names.filter(|name| known.insert(*name));
         let regions: Regions = names.take(MOST_REGIONS).map(Region::named).collect();
         if regions.is_empty() {
             bail!("no function of the program was seen to run besides main; name one with --region");
