@@ -294,7 +294,7 @@ impl<'a> ProcessFiles<'a> {
     pub(super) fn elsewhere(&self) -> Option<String> {
         if let Some(Unfollowed { program, .. }) = self.unfollowed().pop() {
             return Some(format!(
-                "it started {program}, which is not recorded: to look into that, name it after --"
+                "it started {program}, which is not recorded: add --children, or name that program after --"
             ));
         }
         let is_timed = self.memory.control().mode.load(Acquire) == timed::MODE;

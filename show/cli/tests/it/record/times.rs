@@ -397,6 +397,15 @@ fn calls_in_programs_that_are_started_are_added_up() {
     "#;
     let program = c(X86_64, source, &[]);
     time(&program, &["work"], &[]);
+    // Calls of the program that it becomes are not timed without being asked for.
+    let alone = Command::new(env!("CARGO_BIN_EXE_lineup"))
+        .args(["time", "--region", "work", "--", "./program", "0", "3"])
+        .current_dir(program.folder.path())
+        .output()
+        .expect("running lineup");
+    let said = String::from_utf8_lossy(&alone.stderr).into_owned();
+    assert_eq!(alone.status.code(), Some(2), "{said}");
+    assert!(said.contains("/program, which is not recorded: add --children"), "{said}");
     let script = "./program 100 & ./program 20 3 & wait; ./program 4000";
     let mut command = Command::new(env!("CARGO_BIN_EXE_lineup"));
     command.args(["time", "--children", "--region", "work", "--json", "--", "sh", "-c", script]);
