@@ -58,6 +58,8 @@ struct Uses {
     accesses: BTreeMap<String, BTreeMap<usize, String>>,
     /// Values that are built field by field, by file.
     values: BTreeMap<String, BTreeMap<usize, FieldList>>,
+    /// Texts that import the second struct where the first is imported, by file and place.
+    imports: BTreeMap<String, BTreeMap<usize, String>>,
 }
 
 /// A change of a text.
@@ -218,6 +220,8 @@ impl Search<'_> {
                 .filter(|(_, field)| moved.contains(*field))
                 .map(|(at, _)| Change::Text(*at..*at, format!("{}.", self.names.member))),
         );
+        let imports = self.uses.imports.get(path).into_iter().flatten();
+        changes.extend(imports.map(|(at, text)| Change::Text(*at..*at, text.clone())));
         let values = self.uses.values.get(path).into_iter().flat_map(BTreeMap::values);
         let has_moved = |list: &&FieldList| list.fields.iter().any(|field| moved.contains(&field.name));
         changes.extend(values.filter(has_moved).map(Change::Value));
@@ -250,6 +254,11 @@ impl Search<'_> {
             let Some(at) = self.origin(error, texts) else { continue };
             let Some(file) = self.file(&error.path) else { continue };
             let Some(leaf) = file.tree.root_node().descendant_for_byte_range(at, at + 1) else { continue };
+            if error.code == "E0422" {
+                let texts = imports(&file, leaf, &self.declared.name, &self.names.part);
+                uses.imports.entry(error.path.clone()).or_default().extend(texts);
+                continue;
+            }
             let field = file.str(leaf).to_owned();
             if !moved.contains(&field) {
                 continue;
@@ -362,6 +371,31 @@ fn is_conditional(file: &RustFile<'_>, node: Node<'_>) -> bool {
     false
 }
 
+/// Texts, by place, that import `part` where the modules around a node import `name`.
+fn imports(file: &RustFile<'_>, node: Node<'_>, name: &str, part: &str) -> BTreeMap<usize, String> {
+    let mut texts = BTreeMap::new();
+    visit(file.tree.root_node(), |leaf| {
+        if leaf.kind() != "identifier" || file.str(leaf) != name {
+            return;
+        }
+        let above: Vec<Node<'_>> = std::iter::successors(leaf.parent(), Node::parent).collect();
+        let Some(at) = above.iter().position(|one| one.kind() == "use_declaration") else { return };
+        let is_around =
+            above.get(at + 1).is_some_and(|module| module.byte_range().contains(&node.start_byte()));
+        match above.first().map(Node::kind) {
+            Some("use_list") if is_around => {
+                texts.insert(leaf.end_byte(), format!(", {part}"));
+            }
+            Some("scoped_identifier") if is_around && at == 1 => {
+                texts.insert(leaf.start_byte(), "{".to_owned());
+                texts.insert(leaf.end_byte(), format!(", {part}}}"));
+            }
+            _ => {}
+        }
+    });
+    texts
+}
+
 /// Whether the macros around a name, if any, only evaluate it.
 fn macro_allows(file: &RustFile<'_>, leaf: Node<'_>) -> Result<(), &'static str> {
     let mut above = leaf.parent();
@@ -466,6 +500,11 @@ impl Writer<'_, '_> {
     /// A value that is built field by field, with a second one in a `Box` in it.
     fn value(&self, list: &FieldList, from: usize) -> Vec<Piece> {
         let BoxNames { part, member } = &self.search.names;
+        // The path before the name of the struct, as in `model::T { … }`, leads to the second one as well.
+        let before = self.file.text.get(..list.inside.start.saturating_sub(1)).unwrap_or_default().trim_end();
+        let is_path = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
+        let path = before.rsplit(|c| !is_path(c)).next().and_then(|path| path.rsplit_once("::"));
+        let part = path.map_or(part.clone(), |(module, _)| format!("{module}::{part}"));
         let render = |bytes: Range<usize>| self.pieces(bytes, from);
         let (leaving, _) = list.partition(self.moved);
         let place = place(list, self.moved).unwrap_or_default();

@@ -124,6 +124,35 @@ pub fn short(a: u64) -> Vec<T> { let t = T { hot: 1, a, b: String::new() }; let 
 }
 
 #[test]
+fn the_second_struct_is_imported_where_the_first_is() {
+    let uses = "mod one {
+    use super::{T, long};
+    pub fn f() -> T {
+        long();
+        T { hot: 0, a: 1, b: String::new() }
+    }
+}
+mod two {
+    use crate::T;
+    pub fn f() -> T { T { hot: 0, a: 1, b: String::new() } }
+}
+mod three {
+    use crate::T;
+    pub fn f() -> T { super::T { hot: 0, a: 1, b: String::new() } }
+}
+pub fn long() { drop((one::f(), two::f(), three::f())) }
+";
+    let text = text(&format!("{T}{uses}"), &["a", "b"]);
+    for part in [
+        "use super::{T, TCold, long};",
+        "use crate::{T, TCold};\n    pub fn f() -> T { T { hot: 0, cold: Box::new(TCold {",
+        "use crate::T;\n    pub fn f() -> T { super::T { hot: 0, cold: Box::new(super::TCold {",
+    ] {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
+}
+
+#[test]
 fn debug_prints_as_before() {
     let text = text(&T.replace("Clone, PartialEq", "Debug"), &["a", "b"]);
     assert!(text.starts_with("pub struct T {"), "{text}");
