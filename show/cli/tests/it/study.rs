@@ -334,7 +334,7 @@ fn a_rust_program_is_explained_and_left_as_it_is() {
     let folder = Folder::of("rust");
     let region = ["events::network::Network::arrive"];
     // No cold part saves all lines.
-    let more = ["--calls", "100", "--least-share", "1"];
+    let more = ["--calls", "100", "--least-share", "100%"];
     let studied = folder.study(&region, &more, "make", &["./events", "--packets", "500"]);
     assert_eq!((&studied.report["patch"], &studied.report["proof"]), (&Value::Null, &Value::Null));
     let refusals = studied.report["refusals"].as_array().expect("refusals");
