@@ -129,10 +129,11 @@ fn read(bytes: &[u8]) -> Text {
     for symbol in file.symbols() {
         let kind = symbol.kind();
         let is_data = matches!(kind, SymbolKind::Data | SymbolKind::Tls);
-        // Functions and labels of assembler.
+        // Functions and labels of assembler. The compiler's own labels, of texts for example, begin with `.L`.
         let is_label = !is_data && !matches!(kind, SymbolKind::Section | SymbolKind::File);
         if is_label && symbol.section_index().is_some() {
-            object.labels.extend(symbol.name().map(str::to_owned).ok().filter(|name| !name.is_empty()));
+            let is_own = |name: &&str| name.is_empty() || name.starts_with(".L");
+            object.labels.extend(symbol.name().ok().filter(|name| !is_own(name)).map(str::to_owned));
         }
         if let (true, Some(section)) = (is_data || kind == SymbolKind::Text, symbol.section_index()) {
             let name = symbol.name().unwrap_or("").to_owned();

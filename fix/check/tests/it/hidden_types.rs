@@ -155,6 +155,7 @@ fn null_checks_and_whole_objects_leave_nothing() {
          int main(int c, char **v) { struct node *n = make(c * sizeof *n); n = realloc(n, 2 * sizeof *n); return n->a; }",
         "union u { struct node n; char raw[64]; }; static union u u; int main(void) { return u.n.a; }",
         "static int of(struct node *n) { return n->a; } int main(void) { int (*f)(struct node *) = of; return f(&shared); }",
+        "int printf(const char *, ...); int main(void) { return printf(\"%d\\n\", shared.a); }",
     ];
     for body in bodies {
         let folder = Folder::new();
