@@ -100,6 +100,12 @@ pub(crate) trait Abi {
 
     /// Return address of a handler that runs in the cache: there, the thread leaves it.
     fn after_handler() -> u64;
+
+    /// Calls a function on another stack, of which this is the top.
+    ///
+    /// # Safety
+    /// Nothing uses that stack. The function may be called with the argument, and returns.
+    unsafe fn call_on_stack(top: u64, function: unsafe extern "C" fn(*mut ()), argument: *mut ());
 }
 
 /// Memory of a thread of the engine's own.

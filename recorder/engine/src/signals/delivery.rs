@@ -14,6 +14,7 @@ use crate::signals::actions::{self, Action, HIGHEST_CONSTANT};
 use crate::signals::interruptions::{self, Unfinished};
 use crate::system;
 use crate::threads::slots::Slots;
+use crate::threads::thread::STACK_BYTES;
 use crate::whole_program::sieve;
 
 /// The kernel's handler for every signal that the program handles.
@@ -48,7 +49,8 @@ pub(crate) unsafe extern "C-unwind" fn on_signal(
             return unsafe { traps::run(handler, signal, info, context, blocked) };
         }
     };
-    let Some(program) = program_state(engine, slots, registers) else {
+    let free = free_stack(slots, registers.stack());
+    let Some(program) = on_stack(free, || program_state(engine, slots, registers)) else {
         // SAFETY: the kernel's context and siginfo.
         return unsafe { defer(engine, slots, signal, info, context) };
     };
@@ -64,19 +66,11 @@ pub(crate) unsafe extern "C-unwind" fn on_signal(
     // SAFETY: the kernel's context.
     let stack = unsafe { &(*context).uc_stack };
     (slots.handlers_stack, slots.handlers_stack_bytes) = (stack.ss_sp as u64, stack.ss_size as u64);
-    if let Some(whole) = &engine.whole {
-        let unfinished = interruptions::begin(engine, slots, &cached);
-        let was = Interrupted { slots: *slots, cached, program, unfinished };
-        // SAFETY: the kernel's context.
-        if is_on_own_stack(unsafe { &(*context).uc_stack }, &raw const was as u64) {
-            slots.gate = whole.masking_gate;
-        }
-        system::restore_signals(blocked);
+    if engine.whole.is_some() {
         // SAFETY: as the kernel would call it, with the context as it would be natively.
-        unsafe { Host::run_in_cache(signal, info, context, handler, whole.runs_handlers) };
-        system::block_signals();
-        // SAFETY: the kernel's context, and this thread's slots, of which no other reference is used from here on.
-        return unsafe { go_back(engine, &was, &mut *Host::slots(), context) };
+        return unsafe {
+            run_in_cache(engine, (&cached, &program), free, (signal, info, context), (handler, blocked))
+        };
     }
     slots.busy = 2;
     // SAFETY: as the kernel would call it, with the context as it would be natively.
@@ -94,6 +88,36 @@ pub(crate) unsafe extern "C-unwind" fn on_signal(
         engine.lose_by_signal(slots);
         slots.busy = 0;
     }
+}
+
+/// Runs the program's handler in the cache, and goes back. A function of its own: only here does the stack of the
+/// program's handlers hold a copy of the slots.
+///
+/// # Safety
+/// As the kernel would call the handler, with the context as it would be natively.
+#[inline(never)]
+unsafe fn run_in_cache(
+    engine: &Engine,
+    (cached, program): (&HostContext, &HostContext),
+    free: Option<u64>,
+    (signal, info, context): (i32, *mut libc::siginfo_t, *mut libc::ucontext_t),
+    (handler, blocked): (Handler, u64),
+) {
+    let Some(whole) = &engine.whole else { return };
+    // SAFETY: this thread's own.
+    let slots = unsafe { &mut *Host::slots() };
+    let unfinished = on_stack(free, || interruptions::begin(engine, slots, cached));
+    let was = Interrupted { slots: *slots, cached: *cached, program: *program, unfinished };
+    // SAFETY: the kernel's context.
+    if is_on_own_stack(unsafe { &(*context).uc_stack }, &raw const was as u64) {
+        slots.gate = whole.masking_gate;
+    }
+    system::restore_signals(blocked);
+    // SAFETY: the caller's promise.
+    unsafe { Host::run_in_cache(signal, info, context, handler, whole.runs_handlers) };
+    system::block_signals();
+    // SAFETY: the kernel's context, and this thread's slots, of which no other reference is used from here on.
+    unsafe { on_stack(free, || go_back(engine, &was, &mut *Host::slots(), context)) };
 }
 
 /// The state in the cache that a signal has interrupted.
@@ -139,6 +163,38 @@ unsafe fn go_back(engine: &Engine, was: &Interrupted, slots: &mut Slots, context
             slots.busy = 0;
         }
     }
+}
+
+/// The top of the engine's stack of this thread, unless a signal has interrupted the engine there. `interrupted` is the
+/// stack pointer of the interrupted code.
+fn free_stack(slots: &Slots, interrupted: u64) -> Option<u64> {
+    let top = slots.own_stack;
+    let is_used = slots.thread == 0 || top == 0 || top.wrapping_sub(interrupted) <= STACK_BYTES as u64;
+    (!is_used).then_some(top)
+}
+
+/// Runs on this stack what may need more room than the program's stack for handlers has.
+fn on_stack<R, F: FnOnce() -> R>(top: Option<u64>, run: F) -> R {
+    let Some(top) = top else { return run() };
+    let mut call = StackCall { run: Some(run), result: None };
+    // SAFETY: the thread was outside the engine, which alone uses that stack, and all signals are blocked.
+    unsafe { Host::call_on_stack(top, answer::<R, F>, (&raw mut call).cast()) };
+    // The closure was there, and has returned.
+    call.result.unwrap_or_else(|| std::process::abort())
+}
+
+/// A closure that runs on another stack.
+struct StackCall<F, R> {
+    run: Option<F>,
+    result: Option<R>,
+}
+
+/// # Safety
+/// With a [`StackCall`] of these types.
+unsafe extern "C" fn answer<R, F: FnOnce() -> R>(call: *mut ()) {
+    // SAFETY: the caller's promise.
+    let call = unsafe { &mut *call.cast::<StackCall<F, R>>() };
+    call.result = call.run.take().map(|run| run());
 }
 
 /// Whether an address lies on the handlers' own stack.

@@ -11,7 +11,7 @@ use crate::threads::slots::Slots;
 use crate::whole_program::allocations::Allocations;
 use std::sync::atomic::Ordering;
 
-const STACK_BYTES: usize = 1 << 18;
+pub(crate) const STACK_BYTES: usize = 1 << 18;
 
 /// Memory of threads whose end is not reported.
 static OWNED: Owned<ThreadMemory> = Owned::new();

@@ -114,6 +114,11 @@ impl Abi for X86_64 {
         unsafe { signals::in_cache(signal, info, context, handler, leads_there) }
     }
 
+    unsafe fn call_on_stack(top: u64, function: unsafe extern "C" fn(*mut ()), argument: *mut ()) {
+        // SAFETY: the caller's promise.
+        unsafe { signals::on_stack(top, function, argument) }
+    }
+
     #[inline]
     fn after_handler() -> u64 {
         signals::after_handler()

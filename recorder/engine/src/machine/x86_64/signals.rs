@@ -17,6 +17,35 @@ unsafe extern "C-unwind" {
 }
 
 unsafe extern "C" {
+    /// See [`crate::machine::Abi::call_on_stack`].
+    #[link_name = "lineup_engine_on_stack"]
+    pub(crate) fn on_stack(top: u64, function: unsafe extern "C" fn(*mut ()), argument: *mut ());
+}
+
+global_asm!(
+    ".pushsection .text",
+    ".globl lineup_engine_on_stack",
+    ".hidden lineup_engine_on_stack",
+    "lineup_engine_on_stack:",
+    ".cfi_startproc",
+    "push rbp",
+    ".cfi_adjust_cfa_offset 8",
+    ".cfi_rel_offset rbp, 0",
+    "mov rbp, rsp",
+    ".cfi_def_cfa_register rbp",
+    "mov rsp, rdi",
+    "and rsp, -16",
+    "mov rdi, rdx",
+    "call rsi",
+    "mov rsp, rbp",
+    "pop rbp",
+    ".cfi_def_cfa rsp, 8",
+    "ret",
+    ".cfi_endproc",
+    ".popsection",
+);
+
+unsafe extern "C" {
     #[link_name = "lineup_engine_after_handler"]
     static AFTER_HANDLER: u8;
 }

@@ -33,9 +33,9 @@ const SOURCE: &str = r#"
         if (!strcmp(words[1], "limit")) {
             struct rlimit wanted = { 300 << 20, 300 << 20 }, seen;
             if (setrlimit(RLIMIT_AS, &wanted) || getrlimit(RLIMIT_AS, &seen)) return 2;
-            char *large = malloc(64 << 20);
+            volatile char *large = malloc(64 << 20);
             if (!large) return 3;
-            memset(large, 1, 64 << 20);
+            for (long at = 0; at < 64 << 20; at += 1 << 20) large[at] = 1;
             printf("limit %lu\n", (unsigned long)seen.rlim_cur);
         }
         times(50);

@@ -1,6 +1,6 @@
 //! Programs that are hard to follow do the same when the native engine records their calls.
 
-use super::program::{Program, X86_64, build, c, cpp};
+use super::program::{Program, X86_64, build, c, cpp, lineup_record};
 use lineup_model::access::CallEnd;
 use std::process::{Command, Output};
 
@@ -99,4 +99,46 @@ fn a_deep_recursion_is_recorded_to_its_end() {
     assert_eq!(recorded.ends(), vec![CallEnd::Returned; 82]);
     assert!(recorded.calls()[..80].iter().all(|call| call.accesses.len() > 100_000));
     assert!(!recorded.said.contains("cut"), "{}", recorded.said);
+}
+
+#[test]
+fn handlers_run_on_a_stack_of_the_usual_size() {
+    // Below the stack lies a page without access.
+    let source = r#"
+        #define _GNU_SOURCE
+        #include <signal.h>
+        #include <stdio.h>
+        #include <sys/mman.h>
+        #include <sys/time.h>
+        enum { PAGE = 4096, STACK = 8192 };
+        static volatile long handled;
+        static volatile double sum;
+        static void handler(int signal) { handled += signal == SIGALRM; }
+        __attribute__((noinline)) double work(long n) {
+            double own = 0;
+            for (long i = 0; i < n; i++) own += i * 0.5;
+            return own;
+        }
+        int main(void) {
+            char *memory = mmap(0, PAGE + STACK, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+            stack_t stack = { .ss_sp = memory + PAGE, .ss_size = STACK };
+            struct sigaction action = { .sa_handler = handler, .sa_flags = SA_ONSTACK | SA_RESTART };
+            struct itimerval often = { { 0, 1000 }, { 0, 1000 } };
+            if (mprotect(memory + PAGE, STACK, PROT_READ | PROT_WRITE) || sigaltstack(&stack, 0)) return 1;
+            if (sigaction(SIGALRM, &action, 0) || setitimer(ITIMER_REAL, &often, 0)) return 2;
+            while (handled < 50) sum += work(1000);
+            puts("handled");
+            return 0;
+        }
+    "#;
+    let program = c(X86_64, source, &[]);
+    let ways: [&[&str]; 3] = [
+        &["--whole-program"],
+        &["--engine", "native", "--region", "work"],
+        &["--engine", "native", "--region", "handler"],
+    ];
+    for way in ways {
+        let output = lineup_record(program.folder.path(), &[way, &["--", "./program"]].concat());
+        assert_eq!(said(&output).lines().next(), Some("handled"), "{way:?}");
+    }
 }
