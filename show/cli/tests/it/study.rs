@@ -314,7 +314,6 @@ fn cold_fields_of_accounts_leave_for_a_box() {
     let patch = fs::read_to_string(studied.out.path().join("fix.patch")).expect("a patch");
     for line in [
         "+    pub cold: Box<AccountCold>,",
-        "     pub opened: u32, // days since the bank began",
         "+            cold: Box::new(AccountCold {",
         "+        self.cold.turnover[0] += cents;",
         "+            .field(\"turnover\", &self.cold.turnover)",
