@@ -135,7 +135,7 @@ pub(crate) fn read_with(
     let build = build(commands, root, in_program);
     match lineup_sources::check_with(&build, types, definers, &|done, total| progress.advance(done, total)) {
         Ok(checked) if checked.units == 0 => {
-            unread("the build compiled nothing; clean the source folder, or give --compile-commands".into())
+            unread("the build compiled no C or C++; where it should, clean the source folder, or give --compile-commands".into())
         }
         Ok(checked) => {
             let (summary, unread) = (checked.summary(), checked.unread.clone());
