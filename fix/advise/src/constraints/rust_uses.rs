@@ -1,7 +1,7 @@
 //! Uses of a type of Rust that may see the bytes of its objects.
 
 use crate::constraints::constraint::Binding;
-use crate::text::rust_file::{RustFile, attributes, words};
+use crate::text::rust_file::{EVALUATING_MACROS, RustFile, attributes, words};
 use crate::text::syntax::visit;
 use crate::text::word_set::has_word;
 use tree_sitter::Node;
@@ -9,24 +9,6 @@ use tree_sitter::Node;
 /// Functions that do not ask for the layout of an argument's type.
 const FUNCTIONS: [&str; 8] =
     ["new", "default", "collect", "with_capacity", "from_fn", "spawn", "from", "into"];
-/// Macros that do not.
-const MACROS: [&str; 14] = [
-    "vec",
-    "println",
-    "print",
-    "eprintln",
-    "eprint",
-    "format",
-    "write",
-    "writeln",
-    "panic",
-    "assert",
-    "assert_eq",
-    "assert_ne",
-    "matches",
-    "thread_local",
-];
-
 /// Functions that look at bytes of data without naming its type.
 const BYTES: [&str; 12] = [
     "transmute",
@@ -91,7 +73,7 @@ fn use_that_sees(file: &RustFile<'_>, named: Node<'_>) -> Option<&'static str> {
             }
             "macro_invocation" if !is_in("macro") => {
                 let called = field("macro").map(last_word).unwrap_or_default();
-                if !MACROS.contains(&called) {
+                if !EVALUATING_MACROS.contains(&called) && called != "thread_local" {
                     return Some("a macro that may look at its layout is given it");
                 }
             }

@@ -6,6 +6,23 @@ use crate::text::syntax::visit;
 use crate::text::word_set::has_word;
 use tree_sitter::{Node, Parser, Tree};
 
+/// Macros of the standard library that evaluate what they are given, and see no layout.
+pub(crate) const EVALUATING_MACROS: [&str; 13] = [
+    "vec",
+    "println",
+    "print",
+    "eprintln",
+    "eprint",
+    "format",
+    "write",
+    "writeln",
+    "panic",
+    "assert",
+    "assert_eq",
+    "assert_ne",
+    "matches",
+];
+
 /// A file of Rust with its tree.
 pub(crate) struct RustFile<'s> {
     pub(crate) path: &'s str,

@@ -32,7 +32,7 @@ pub(crate) fn check(
         "cd {} && cargo locate-project --workspace --message-format plain && exec cargo check --workspace \
          --all-targets --keep-going --offline --message-format short --color never --target-dir {} {}",
         quoted(&seen.join(&package)),
-        quoted(&scratch.beside("check")),
+        quoted(&scratch.further_folder("check")),
         shell_words::join(features(scratch.build_command()))
     );
     let (ending, words) = scratch.run_line(&tree.path, &line).map_err(BuildError::around)?;

@@ -150,6 +150,7 @@ impl Judge for BuildJudge<'_> {
             Err(error) => Err(Stopped::BuildFailed { what: error.to_string() }.into()),
         }
     }
+
     fn check_rust(
         &mut self,
         edited: &BTreeMap<String, String>,

@@ -175,8 +175,8 @@ impl Scratch {
         &self.build
     }
 
-    /// A path beside the copies, of this name.
-    pub(crate) fn beside(&self, name: &str) -> PathBuf {
+    /// The path of a further folder, which lies with the copies.
+    pub(crate) fn further_folder(&self, name: &str) -> PathBuf {
         self.root.path().join(name)
     }
 

@@ -11,7 +11,7 @@ use crate::kinds::cold_part::class_text::refused;
 use crate::kinds::cold_part::field_list::{FieldList, Piece, PiecedText, indented};
 use crate::kinds::cold_part::rust_struct::{BoxNames, RustStruct, names};
 use crate::kinds::cold_part::rust_values::Evaluation;
-use crate::text::rust_file::{RustFile, attributes, words};
+use crate::text::rust_file::{EVALUATING_MACROS, RustFile, attributes, words};
 use crate::text::sources::Sources;
 use crate::text::syntax::visit;
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,26 +21,12 @@ use tree_sitter::Node;
 /// Checks by Cargo: each finds uses that errors hid in the one before.
 const MOST_CHECKS: usize = 16;
 
-/// Macros that evaluate what they are given, and do not show its words but in the message of a failed assertion.
-const MACROS: [&str; 17] = [
-    "vec",
-    "println",
-    "print",
-    "eprintln",
-    "eprint",
-    "format",
-    "write",
-    "writeln",
-    "panic",
-    "matches",
-    "assert",
-    "assert_eq",
-    "assert_ne",
-    "debug_assert",
-    "debug_assert_eq",
-    "debug_assert_ne",
-    "unreachable",
-];
+/// Further macros that evaluate what they are given, and do not show its words but in the message of a failed assertion.
+const MORE_MACROS: [&str; 4] = ["debug_assert", "debug_assert_eq", "debug_assert_ne", "unreachable"];
+
+fn evaluates(name: &str) -> bool {
+    EVALUATING_MACROS.contains(&name) || MORE_MACROS.contains(&name)
+}
 
 /// The texts with a `Box`, the names of the fields in it, and its own field.
 pub(crate) struct BoxedPart {
@@ -403,7 +389,7 @@ fn macro_allows(file: &RustFile<'_>, leaf: Node<'_>) -> Result<(), &'static str>
         let called = node.child_by_field_name("macro").map(|called| file.str(called));
         match node.kind() {
             "macro_definition" => return Err("is named in the body of a macro"),
-            "macro_invocation" if !called.is_some_and(|called| MACROS.contains(&called)) => {
+            "macro_invocation" if !called.is_some_and(evaluates) => {
                 return Err("is given to a macro");
             }
             "token_tree" if is_of_unknown_macro(file, node) => return Err("is given to a macro"),
@@ -418,7 +404,7 @@ fn is_of_unknown_macro(file: &RustFile<'_>, tokens: Node<'_>) -> bool {
     let Some(mark) = tokens.prev_sibling().filter(|before| file.str(*before) == "!") else { return false };
     let name = mark.prev_sibling().filter(|name| name.kind() == "identifier");
     tokens.parent().is_some_and(|parent| parent.kind() == "token_tree")
-        && name.is_some_and(|name| !MACROS.contains(&file.str(name)))
+        && name.is_some_and(|name| !evaluates(file.str(name)))
 }
 
 /// The value that is built field by field around the name of a field.
