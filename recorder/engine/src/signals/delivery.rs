@@ -7,7 +7,7 @@
 
 use super::marks::mark_at;
 use crate::cache::sequences;
-use crate::engine::{self, Engine};
+use crate::engine::{self, Engine, Whole};
 use crate::entries::traps;
 use crate::machine::{Abi, Context, Gates, Handler, Host, HostContext, Translation};
 use crate::signals::actions::{self, Action, HIGHEST_CONSTANT};
@@ -66,10 +66,16 @@ pub(crate) unsafe extern "C-unwind" fn on_signal(
     // SAFETY: the kernel's context.
     let stack = unsafe { &(*context).uc_stack };
     (slots.handlers_stack, slots.handlers_stack_bytes) = (stack.ss_sp as u64, stack.ss_size as u64);
-    if engine.whole.is_some() {
+    if let Some(whole) = &engine.whole {
         // SAFETY: as the kernel would call it, with the context as it would be natively.
         return unsafe {
-            run_in_cache(engine, (&cached, &program), free, (signal, info, context), (handler, blocked))
+            run_in_cache(
+                (engine, whole),
+                (&cached, &program),
+                free,
+                (signal, info, context),
+                (handler, blocked),
+            )
         };
     }
     slots.busy = 2;
@@ -97,13 +103,12 @@ pub(crate) unsafe extern "C-unwind" fn on_signal(
 /// As the kernel would call the handler, with the context as it would be natively.
 #[inline(never)]
 unsafe fn run_in_cache(
-    engine: &Engine,
+    (engine, whole): (&Engine, &Whole),
     (cached, program): (&HostContext, &HostContext),
     free: Option<u64>,
     (signal, info, context): (i32, *mut libc::siginfo_t, *mut libc::ucontext_t),
     (handler, blocked): (Handler, u64),
 ) {
-    let Some(whole) = &engine.whole else { return };
     // SAFETY: this thread's own.
     let slots = unsafe { &mut *Host::slots() };
     let unfinished = on_stack(free, || interruptions::begin(engine, slots, cached));
