@@ -51,10 +51,12 @@ test-rest: setup-kernels built-for-rest
 test-doc:
 	cargo test $(linted) --workspace --doc
 
-# The program for fleets, a workspace of its own: the query engine in it takes longer to build than all the rest.
+# The program for fleets, a workspace of its own: the query engine in it takes as long to build as all the rest.
+fleet_build := RUSTC_WRAPPER='$(CURDIR)/fleet/scripts/rustc' cargo build $(linted) --lib --bins --tests \
+  --manifest-path fleet/Cargo.toml
 test-fleet: setup-test built
 	cargo fmt --manifest-path fleet/Cargo.toml --check
-	cargo build $(linted) --lib --bins --tests --manifest-path fleet/Cargo.toml $(messages) >target/built-fleet.json
+	$(fleet_build) $(messages) >target/built-fleet.json
 	target/debug/xtask test --every --built target/built-fleet.json
 
 # The program for agents, a workspace of its own: what speaks the protocol is needed nowhere else.
@@ -112,7 +114,7 @@ rules: setup-lint
 # What the later steps of .ci/run compile, in their order.
 .PHONY: builds-ahead
 builds-ahead:
-	cargo build $(linted) --lib --bins --tests --manifest-path fleet/Cargo.toml
+	$(fleet_build)
 	cargo build $(linted) --bins --tests --manifest-path mcp/Cargo.toml
 	scripts/fuzz-brief --build
 
