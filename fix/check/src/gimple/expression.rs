@@ -202,6 +202,12 @@ impl<'w, 'a, 's, 't> Reader<'w, 'a, 's, 't> {
             Token::Name("MEM") => self.memory(),
             // `.VA_ARG (list, 0B, 0B)` gives a value of any type.
             Token::Other(".") if self.next_is("VA_ARG") => self.primary(),
+            // `*.LC3` is a constant of the compiler, whose type it does not print.
+            Token::Other(".") => {
+                let label = self.words.get(self.at)?.name()?;
+                self.at += 1;
+                label.starts_with("LC").then(Operand::default)
+            }
             Token::Name(name) if self.next_is("(") => {
                 self.at += 1;
                 let inside = self.bracketed("(", ")")?;
@@ -259,7 +265,8 @@ impl<'w, 'a, 's, 't> Reader<'w, 'a, 's, 't> {
                 Some(Operand { is_list: true, inner: self.list(inside), ..Operand::default() })
             }
             Token::Other(text)
-                if text.starts_with(['"', '\'']) || text.starts_with(|c: char| c.is_ascii_digit()) =>
+                if text.starts_with(['"', '\''])
+                    || text.trim_start_matches('-').starts_with(|c: char| c.is_ascii_digit()) =>
             {
                 let short = match text.starts_with('"') {
                     true => Some(Short { base: "char".into(), dimensions: 1, ..Short::default() }),

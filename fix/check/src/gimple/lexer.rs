@@ -27,7 +27,7 @@ impl<'a> Token<'a> {
 }
 
 /// Signs of several characters.
-const SIGNS: [&str; 10] = ["->", "==", "!=", "<=", ">=", "<<", ">>", "/[ex]", "/[fl]", "/[cl]"];
+const SIGNS: [&str; 11] = ["->", "==", "!=", "<=", ">=", "<>", "<<", ">>", "/[ex]", "/[fl]", "/[cl]"];
 
 /// The words of a line, and the first place in the source that it names.
 pub fn words(line: &str) -> (Vec<Token<'_>>, Option<&str>) {

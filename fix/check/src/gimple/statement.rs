@@ -139,9 +139,9 @@ fn value<'a>(words: &[Token<'a>], scope: &Scope<'a, '_>) -> Option<Value<'a>> {
     let Some(sign) = reader.rest().first() else { return Some(Value::One(one)) };
     let (Token::Other(mut sign) | Token::Name(mut sign)) = *sign else { return None };
     reader.skip();
-    // Rotations and shifts are written `r<<`.
-    if sign == "r" {
-        sign = "rotate";
+    // Rotations are written `r<<`, comparisons that hold of what is no number `u<`.
+    if matches!(sign, "r" | "u") {
+        sign = if sign == "r" { "rotate" } else { "unordered" };
         reader.skip();
     }
     let other = reader.operand()?;

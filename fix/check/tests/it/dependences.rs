@@ -36,6 +36,10 @@ fn plain_code_leaves_no_obligation() {
          int main(int c, char **v) { struct node *n = one(c); struct node copy = *n; free(n); return copy.a; }",
         "int main(int c, char **v) { struct node n = { .a = c, .c = 3, .b = 7 }; return n.a + n.b + n.c; }",
         "typedef struct node alias; static int of(alias *n) { return n->a; } int main(void) { return of(&shared); }",
+        "static double of(struct node *n) { double d = n->c; if (__builtin_isgreater(d, 3.5) || __builtin_islessgreater(d, 2))
+           return -1.5 / d; return -1.8e+2; } int main(void) { return of(&shared); }",
+        "static int of(struct node *n) { const char *texts[] = { \"one\", \"two\", \"three\", \"four\", \"five\", \"six\", \"seven\" };
+           return *texts[n->a]; } int main(void) { return of(&shared); }",
     ];
     for compiler in compilers() {
         for body in bodies {
@@ -74,6 +78,8 @@ fn each_dependence_leaves_an_obligation_or_a_refusal() {
         "static int *where = &shared.b; int main(void) { return where[-1]; }",
         "int take(struct node *n) { return n->a; } int main(void) { return 0; }",
         "static struct node *of(void *bytes) { return bytes; } int main(void) { return of(out)->a; }",
+        "int main(int c, char **v) { struct node *const all[] = { &shared, &shared, &shared, &shared, &shared, &shared, 0 };
+         return ((int *)all[c])[1]; }",
         "struct node values = { 1, 2, 3 }; int main(void) { return values.a; }",
         "int main(int c, char **v) { struct node n = { c, 2, 3 }; return n.a; }",
         "struct other { int x, y; }; static int read(struct other *o) { return o->y; }
