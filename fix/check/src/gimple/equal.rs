@@ -110,11 +110,14 @@ fn same_words<'a>(
     pair: &Pair<'_>,
     line: Option<usize>,
 ) -> Option<Vec<Explained>> {
-    let (old, new) = (old_line.words.as_slice(), new_line.words.as_slice());
+    let (mut old, mut new) = (old_line.words.as_slice(), new_line.words.as_slice());
     let lines = source_line(old_line).zip(source_line(new_line));
     let mut explained = Vec::new();
     if old.len() != new.len() {
-        return None;
+        let (before, after);
+        ((old, before), (new, after)) = (without_distance(old)?, without_distance(new)?);
+        let record = pair.explains(before, after).filter(|_| old.len() == new.len())?;
+        explained.push(Explained { line: line?, word: old.len(), record, is_line: false });
     }
     let mut at = 0;
     while at < old.len() {
@@ -145,6 +148,16 @@ fn same_words<'a>(
         at += 1;
     }
     Some(explained)
+}
+
+/// `p = q` and the distance of `p = q + 8;`. GCC does not print a distance of 0.
+fn without_distance<'w, 'a>(words: &'w [Token<'a>]) -> Option<(&'w [Token<'a>], i128)> {
+    let words = words.strip_suffix(&[Token::Other(";")])?;
+    let (front, distance) = match words {
+        [front @ .., Token::Other("+"), Token::Int(distance)] => (front, *distance),
+        _ => (words, 0),
+    };
+    matches!(front, [.., Token::Other("="), Token::Name(_)]).then_some((front, distance))
 }
 
 /// The number of the line that a statement stands on, from its place `FILE:LINE:COLUMN`.

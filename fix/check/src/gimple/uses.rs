@@ -381,8 +381,13 @@ impl<'a> Walk<'a, '_> {
         let is_temporary = to.name.is_some_and(|name| {
             !self.scope.names.contains_key(name) && !self.scope.globals.contains_key(name)
         });
+        let holder = match value {
+            Value::One(one) => self.holder_of_first(line, to, one),
+            Value::Two(..) => None,
+        };
+        let is_moved = holder.is_some();
         let result = match value {
-            Value::One(one) => one.short.clone(),
+            Value::One(one) => holder.or_else(|| one.short.clone()),
             Value::Two(one, sign, other) => self.computed(line, to, (one, sign, other)),
         };
         if is_temporary && let Some(name) = to.name {
@@ -397,6 +402,9 @@ impl<'a> Walk<'a, '_> {
             {
                 self.numbers.learn(name, sign, signed(number), line);
             }
+        }
+        if is_moved {
+            return;
         }
         let Value::One(one) = value else {
             if !is_temporary {
@@ -480,6 +488,18 @@ impl<'a> Walk<'a, '_> {
                 to.short.clone()
             }
         }
+    }
+
+    /// From a member that is the first one now to the object that holds it: the distance was another one.
+    fn holder_of_first(&mut self, line: usize, to: &Operand<'a>, one: &Operand<'a>) -> Option<Short> {
+        let part = one.short.as_ref().filter(|short| short.stars == 1 && self.is_sensitive(short))?;
+        let (holder, member, stays) = self.holder_at(&part.base, 0)?;
+        let is_holder = to.short.as_ref().is_none_or(|to| to.base == holder);
+        if stays || !is_holder || !self.explained.contains_key(&line) {
+            return None;
+        }
+        self.add(line, Kind::Arithmetic, &format!("{holder}.{member}"), Some("follows-layout"));
+        Some(Short { base: holder, is_record: true, stars: 1, ..Short::default() })
     }
 
     /// The changed type with a member of type `part` at this distance after the change, and whether it stays there.

@@ -144,3 +144,23 @@ fn a_number_of_a_source_line_is_named_and_one_beside_it_ends_the_check() {
     assert_eq!(obligations[0].rule, Some("line-number"));
     assert!(of(&called.replace('@', " + 1")).is_none());
 }
+
+#[test]
+fn the_way_from_a_member_to_its_object_is_followed_where_the_member_becomes_the_first_or_was_it() {
+    let text = "struct part { int p, q; }; @ static struct node shared;
+        static long of(struct part *part) { struct node *n = (struct node *)((char *)part - AT); return n->a; }
+        int main(void) { return of(&shared.part); }";
+    let orders = ["struct node { long a; struct part part; };", "struct node { struct part part; long a; };"];
+    let open = |layouts, at: &str| {
+        let folder = Folder::new();
+        let variants = variants("gcc", &folder, &text.replace("AT", at), layouts);
+        let map = map_of(&variants).expect("the map is in the debug information");
+        let obligations = check(&variants, &map).ok()?.obligations;
+        Some(obligations.iter().filter(|obligation| obligation.rule.is_none()).count())
+    };
+    for layouts in [(orders[0], orders[1]), (orders[1], orders[0])] {
+        assert_eq!(open(layouts, "__builtin_offsetof(struct node, part)"), Some(0), "{layouts:?}");
+        assert_ne!(open(layouts, "8"), Some(0), "{layouts:?}");
+        assert_ne!(open(layouts, "0"), Some(0), "{layouts:?}");
+    }
+}
