@@ -7,7 +7,7 @@ use crate::text::body_parts::{self, BodyPart, BodyPartKind};
 use crate::text::language::SourceLanguage;
 use crate::text::lex::{Kind, Token};
 use crate::text::located_declaration::LocatedDeclaration;
-use crate::text::{lines, one_declaration};
+use crate::text::{lines, one_declaration, pack_pragma};
 use std::ops::Range;
 
 /// A unit of text that moves as one.
@@ -422,7 +422,7 @@ fn forbidding_word(found: &LocatedDeclaration<'_>) -> Option<Binding> {
             return Some(Binding::new(Constraint::CrossesAbi).at(&found.path, line()).because(word));
         }
     }
-    user_space_header(found).or_else(|| pragma_pack(found))
+    user_space_header(found).or_else(|| pack_pragma::in_force(found))
 }
 
 /// Headers that Linux shows to user space never change.
@@ -430,36 +430,6 @@ fn user_space_header(found: &LocatedDeclaration<'_>) -> Option<Binding> {
     let is_shown = found.path.split('/').any(|folder| folder == "uapi");
     let binding = Binding::new(Constraint::CrossesAbi).at(&found.path, found.line());
     is_shown.then(|| binding.because("a header for user space"))
-}
-
-/// Numbers in `#pragma pack(push, 8)` that change nothing on a machine whose members need no more.
-const NATURAL_PACK: [&str; 3] = ["8", "16", "32"];
-
-/// `#pragma pack(n)` in force at the declaration, for an `n` that may press members together.
-fn pragma_pack(found: &LocatedDeclaration<'_>) -> Option<Binding> {
-    let mut in_force: Vec<usize> = Vec::new();
-    for index in 0..found.declaration.close {
-        let text = found.lexed.str(index);
-        if found.lexed.tokens[index].kind != Kind::Directive
-            || !text.contains("pragma")
-            || !text.contains("pack")
-        {
-            continue;
-        }
-        let closes = text.contains("pop") || text.split_whitespace().collect::<String>().contains("pack()");
-        if closes {
-            in_force.pop();
-        } else {
-            in_force.push(index);
-        }
-    }
-    let index = *in_force.last()?;
-    let mut words = found.lexed.str(index).split(|c: char| !c.is_alphanumeric());
-    if words.any(|word| NATURAL_PACK.contains(&word)) {
-        return None;
-    }
-    let line = found.lexed.line_at(found.lexed.tokens[index].start());
-    Some(Binding::new(Constraint::Packed).at(&found.path, line).because("#pragma pack"))
 }
 
 /// True when the language initialises members in declaration order.

@@ -20,6 +20,7 @@ pub(crate) mod member_object;
 pub(crate) mod member_units;
 pub(crate) mod occurrences;
 pub(crate) mod one_declaration;
+pub(crate) mod pack_pragma;
 pub(crate) mod parsed_file;
 pub(crate) mod rust_file;
 pub(crate) mod source_place;

@@ -147,6 +147,24 @@ fn packed_and_unclear_declarations_are_refused_by_name() {
 }
 
 #[test]
+fn a_pragma_packs_what_follows_it_under_some_outcome_of_the_conditions() {
+    let body = "struct s {\n  int a;\n  long b;\n};\n";
+    let opens = "#if OLD\n# ifdef IBM\n#  pragma pack(1)\n# else\n#  pragma pack(push, 1)\n# endif\n#endif\n";
+    let closes = "#if OLD\n# pragma pack(pop)\n#endif\n";
+    let free = c(&format!("{opens}struct other {{ int x; }};\n{closes}{body}"));
+    assert!(reordered(&free, "s", &[1, 0]).contains("long b;\n  int a;"));
+    let held = [
+        format!("{opens}{body}{closes}"),
+        format!("{opens}{}{body}", closes.replace("OLD", "OTHER")),
+        format!("#if A\n#elif B\n#pragma pack(1)\n#else\n#pragma pack(8)\n#endif\n{body}"),
+        format!("#ifdef A\n#else\n#pragma pack(1)\n#endif\n{body}"),
+    ];
+    for text in held {
+        assert_eq!(refusal(&c(&text), "s"), Constraint::Packed, "{text}");
+    }
+}
+
+#[test]
 fn an_order_that_is_no_permutation_is_refused() {
     let sources = c("struct s { int a; int b; };");
     for order in [&[0][..], &[0, 0], &[0, 2], &[0, 1, 2]] {
