@@ -97,7 +97,9 @@ impl Holds {
     ) -> Self {
         let mut holds = Holds::default();
         let begins_as = begins_as(subject);
-        let wanted = ScanTarget { names: &spelling.names, members, begins_as: &begins_as };
+        let pointers = pointers(subject);
+        let wanted =
+            ScanTarget { names: &spelling.names, members, pointers: &pointers, begins_as: &begins_as };
         for binding in source_scan::scan(sources, &wanted) {
             match binding.constraint {
                 Constraint::FlexibleArrayLast => holds.last = true,
@@ -456,6 +458,17 @@ fn is_named_struct(types: &Types, id: TypeId) -> bool {
     types.aggregate(id).is_some_and(|(found, aggregate)| {
         !aggregate.is_declaration && (name(id).is_some() || name(found).is_some())
     })
+}
+
+/// Names of members that are pointers.
+fn pointers<'a>(subject: &Subject<'a>) -> Vec<&'a str> {
+    let types = subject.types;
+    let is_pointer = |ty| {
+        let of = types.strip(ty).and_then(|ty| types.get(ty));
+        of.is_some_and(|of| matches!(of.kind, TypeKind::Pointer(_)))
+    };
+    let members = subject.aggregate.members.iter().filter(|member| is_pointer(member.ty));
+    members.filter_map(|member| member.name.as_deref()).collect()
 }
 
 /// Names of types that an object of the subject begins as: its first member's type, and types whose

@@ -15,6 +15,8 @@ pub(crate) struct ScanTarget<'a> {
     pub(crate) names: &'a [String],
     /// Its members' names.
     pub(crate) members: &'a [&'a str],
+    /// Names of those that are pointers.
+    pub(crate) pointers: &'a [&'a str],
     /// Names of types that its objects begin as: the type of the first member, and types that begin
     /// with a member of the same name.
     pub(crate) begins_as: &'a [String],
@@ -146,7 +148,23 @@ impl Scanner<'_, '_> {
     }
 
     fn member_in(&self, tokens: &Range<usize>) -> Option<&str> {
-        tokens.clone().map(|index| self.lexed.str(index)).find(|word| self.wanted.members.contains(word))
+        self.member_at(tokens).map(|index| self.lexed.str(index))
+    }
+
+    fn member_at(&self, tokens: &Range<usize>) -> Option<usize> {
+        tokens.clone().find(|&index| self.wanted.members.contains(&self.lexed.str(index)))
+    }
+
+    /// `&x->m[i]` and `&x->m->n` of a pointer `m` lie behind it, outside of the object.
+    fn is_behind_pointer(&self, member: usize) -> bool {
+        let next = |at: usize| self.lexed.next_code(at, self.lexed.tokens.len());
+        let follows = |at: usize| next(at).map_or("", |next| self.lexed.str(next));
+        let is_followed = match follows(member + 1) {
+            "[" => true,
+            "-" => next(member + 1).is_some_and(|minus| follows(minus + 1) == ">"),
+            _ => false,
+        };
+        is_followed && self.wanted.pointers.contains(&self.lexed.str(member))
     }
 
     /// `offsetof` alone follows the compiler. Arithmetic with it measures spans; assertions hold it.
@@ -242,7 +260,8 @@ impl Scanner<'_, '_> {
         let from_member = arguments.iter().take(arguments.len() - 1).find_map(|argument| {
             let takes_address = argument.clone().any(|token| self.lexed.str(token) == "&");
             let of_type = self.has_word(argument, |word| self.variables.contains(word));
-            if takes_address && of_type { self.member_in(argument) } else { None }
+            let member = self.member_at(argument).filter(|_| takes_address && of_type)?;
+            (!self.is_behind_pointer(member)).then(|| self.lexed.str(member))
         })?;
         let is_arrow = |token: usize| self.lexed.str(token + 1) == ">";
         let is_span = size.clone().any(|token| match self.lexed.str(token) {
@@ -298,7 +317,8 @@ mod tests {
         let sources = Sources::new([("a.c".to_string(), text.to_string())]);
         let wanted = ScanTarget {
             names: &["rec".to_string(), "rec_t".to_string()],
-            members: &["base", "len", "tail"],
+            members: &["base", "len", "far", "tail"],
+            pointers: &["far"],
             begins_as: &["node".to_string()],
         };
         scan(&sources, &wanted).into_iter().map(|binding| (binding.constraint, binding.names)).collect()
@@ -332,6 +352,15 @@ mod tests {
             "rec_t *r; n = (char *)&r->tail - (char *)&r->len;",
         ] {
             assert_eq!(found(text).first().map(|found| found.0), Some(Constraint::MemorySpan), "{text}");
+        }
+    }
+
+    #[test]
+    fn memory_behind_a_pointer_is_no_span_of_the_object() {
+        assert!(found("rec_t *r; memset(&r->far[n], 0, sizeof *q * (m - n));").is_empty());
+        assert!(found("rec_t *r; memset(&r->far->len, 0, m + n);").is_empty());
+        for text in ["&r->far, 0, m - n", "&r->len[n], 0, m - n", "&r->base.far - 1, 0, m + n"] {
+            assert_eq!(found(&format!("rec_t *r; memset({text});")).len(), 1, "{text}");
         }
     }
 
@@ -384,7 +413,8 @@ mod tests {
     #[test]
     fn assembly_that_names_the_type_forbids_change() {
         let sources = Sources::new([("a.S".to_string(), "\n mov rec_len(%rdi), %eax\n".to_string())]);
-        let wanted = ScanTarget { names: &["rec".to_string()], members: &["len"], begins_as: &[] };
+        let wanted =
+            ScanTarget { names: &["rec".to_string()], members: &["len"], pointers: &[], begins_as: &[] };
         let found = scan(&sources, &wanted);
         assert_eq!(found[0].to_string(), "assembly uses it at a.S:2");
     }
