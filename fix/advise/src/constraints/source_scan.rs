@@ -32,9 +32,9 @@ pub(crate) fn scan(sources: &Sources, wanted: &ScanTarget<'_>) -> Vec<Binding> {
         }
         let Some(file) = sources.parsed(path).filter(|file| may_bind(file, wanted)) else { continue };
         let lexed = file.lexed();
-        let variables = variables_of(&lexed, wanted.names);
-        let begins = variables_of(&lexed, wanted.begins_as);
-        let scanner = Scanner { path, lexed: &lexed, wanted, variables, begins };
+        let Variables { all: variables, only_pointers } = Variables::of(&lexed, wanted.names);
+        let begins = Variables::of(&lexed, wanted.begins_as).all;
+        let scanner = Scanner { path, lexed: &lexed, wanted, variables, only_pointers, begins };
         bindings.extend((0..lexed.tokens.len()).filter_map(|index| scanner.at(index)));
     }
     bindings.sort();
@@ -67,26 +67,38 @@ fn assembly(path: &str, text: &str, wanted: &ScanTarget<'_>) -> Option<Binding> 
 }
 
 /// Names declared with one of the types: `T x`, `struct T *x`, `const T *const x[3]`.
-fn variables_of<'t>(lexed: &Lexed<'t>, types: &[String]) -> BTreeSet<&'t str> {
-    let mut names = BTreeSet::new();
-    for index in 0..lexed.tokens.len() {
-        if !lexed.is_word(index) || !types.iter().any(|name| name == lexed.str(index)) {
-            continue;
-        }
-        let mut at = index + 1;
-        while let Some(next) = lexed.next_code(at, lexed.tokens.len()) {
-            at = next + 1;
-            match lexed.str(next) {
-                "*" | "&" | "const" | "restrict" | "volatile" => {}
-                name if lexed.is_word(next) => {
-                    names.insert(name);
-                    break;
+struct Variables<'t> {
+    all: BTreeSet<&'t str>,
+    /// Those that each declaration makes pointers.
+    only_pointers: BTreeSet<&'t str>,
+}
+
+impl<'t> Variables<'t> {
+    fn of(lexed: &Lexed<'t>, types: &[String]) -> Variables<'t> {
+        let (mut pointers, mut objects) = (BTreeSet::new(), BTreeSet::new());
+        for index in 0..lexed.tokens.len() {
+            if !lexed.is_word(index) || !types.iter().any(|name| name == lexed.str(index)) {
+                continue;
+            }
+            let (mut at, mut is_pointer) = (index + 1, false);
+            while let Some(next) = lexed.next_code(at, lexed.tokens.len()) {
+                at = next + 1;
+                match lexed.str(next) {
+                    "*" => is_pointer = true,
+                    "&" | "const" | "restrict" | "volatile" => {}
+                    name if lexed.is_word(next) => {
+                        let names = if is_pointer { &mut pointers } else { &mut objects };
+                        names.insert(name);
+                        break;
+                    }
+                    _ => break,
                 }
-                _ => break,
             }
         }
+        let only_pointers = pointers.difference(&objects).copied().collect();
+        objects.append(&mut pointers);
+        Variables { all: objects, only_pointers }
     }
-    names
 }
 
 struct Scanner<'s, 't> {
@@ -94,6 +106,7 @@ struct Scanner<'s, 't> {
     lexed: &'s Lexed<'t>,
     wanted: &'s ScanTarget<'s>,
     variables: BTreeSet<&'t str>,
+    only_pointers: BTreeSet<&'t str>,
     begins: BTreeSet<&'t str>,
 }
 
@@ -237,10 +250,30 @@ impl Scanner<'_, '_> {
         start..statement_end(self.lexed, index).unwrap_or(end).max(end)
     }
 
-    /// True when `tokens` hold `sizeof(T)`, or a variable declared with the type.
+    /// True when `tokens` hold `sizeof(T)`, or a variable declared with the type. The pair `&p`, `sizeof p` of a
+    /// pointer is about the pointer's own bytes.
     fn measures_type(&self, tokens: &Range<usize>) -> bool {
+        let is_of_type = |index: usize| {
+            let word = self.lexed.str(index);
+            self.names_type(word) || (self.variables.contains(word) && !self.is_pointer_itself(index))
+        };
         self.has_word(tokens, |word| word == "sizeof")
-            && self.has_word(tokens, |word| self.names_type(word) || self.variables.contains(word))
+            && tokens.clone().any(|index| self.lexed.is_word(index) && is_of_type(index))
+    }
+
+    /// `&p` as an argument, `sizeof p` or `sizeof(p)`, for a name that stands for pointers alone.
+    fn is_pointer_itself(&self, index: usize) -> bool {
+        let next =
+            self.lexed.next_code(index + 1, self.lexed.tokens.len()).map_or("", |at| self.lexed.str(at));
+        let previous = |at: usize| self.lexed.previous_code(at).map(|at| (at, self.lexed.str(at)));
+        let is_alone = self.only_pointers.contains(self.lexed.str(index)) && matches!(next, "," | ")");
+        let is_taken = match previous(index) {
+            Some((_, "sizeof")) => true,
+            Some((open, "(")) => previous(open).is_some_and(|(_, word)| word == "sizeof"),
+            Some((address, "&")) => previous(address).is_some_and(|(_, word)| matches!(word, "(" | ",")),
+            _ => false,
+        };
+        is_alone && is_taken
     }
 
     fn io_call(&self, index: usize) -> Option<Binding> {
@@ -392,6 +425,21 @@ mod tests {
         assert_eq!(found("fwrite(p, sizeof(struct rec), 1, f);"), [(Constraint::CrossesAbi, names(&[]))]);
         assert_eq!(found("rec_t r; read(fd, &r, sizeof r);"), [(Constraint::CrossesAbi, names(&[]))]);
         assert!(found("rec_t r; read(fd, r.tail, sizeof r.tail);").is_empty(), "only a member crosses");
+    }
+
+    #[test]
+    fn a_pointer_that_is_sent_is_no_object() {
+        assert!(found("rec_t *r = x, *k; write(p[1], &r, sizeof r); read(p[0], &k, sizeof k);").is_empty());
+        assert!(found("struct rec *r; write(p[1], &r, sizeof(r));").is_empty());
+        for text in [
+            "rec_t *r; write(p[1], r, sizeof r);",
+            "rec_t *r; write(p[1], &r, sizeof *r);",
+            "rec_t *r; write(p[1], &r[1], sizeof(r[1]));",
+            "rec_t *r; write(p[1], &r, sizeof(rec_t));",
+            "void f(void) { rec_t *r; } void g(void) { rec_t r; write(p[1], &r, sizeof r); }",
+        ] {
+            assert_eq!(found(text), [(Constraint::CrossesAbi, names(&[]))], "{text}");
+        }
     }
 
     #[test]
