@@ -32,6 +32,23 @@ impl Collector<'_> {
         }
     }
 
+    /// `&x->count` in a packed type: code behind a pointer expects a number at a multiple of its size, as it is now.
+    pub(super) fn note_packed_member(&mut self, member: NodeId, value: &Value) {
+        let tree = self.tree;
+        let ty = tree.ty(tree.node(member).ty);
+        let is_number = matches!(ty.kind, TypeKind::Scalar | TypeKind::Pointer(_));
+        let bytes = ty.size_bytes.filter(|bytes| is_number && bytes.is_power_of_two()).unwrap_or(1);
+        let found = self.member_named(member).and_then(|(record, name)| {
+            let of = tree.records.iter().find(|known| known.usr.as_ref() == Some(&record))?;
+            of.fields.iter().find(|field| field.name == name)
+        });
+        let is_aligned = |offset_bits: u64| (offset_bits / 8).is_multiple_of(bytes);
+        if bytes > 1 && found.is_some_and(|field| field.align_bytes == 1 && is_aligned(field.offset_bits)) {
+            let act = Act::AlignedMember(bytes, "a pointer to its type".into());
+            self.act(std::slice::from_ref(value), &act, member);
+        }
+    }
+
     /// An atomic operation on an operand wider than the member; `__builtin_assume_aligned`.
     pub(super) fn note_aligned_call(
         &mut self,
@@ -50,6 +67,9 @@ impl Collector<'_> {
             self.aligned(given, (asked, function), id);
         } else if library_functions::is_atomic(function) {
             self.note_atomic(function, pointer, given, id);
+        } else if library_functions::takes_pages(function) {
+            let act = Act::AlignedMember(library_functions::MOST_ALIGNMENT, format!("{function}()").into());
+            self.act(&Self::objects(given), &act, id);
         } else if library_functions::counts_lowest_bits(function) {
             self.note_lowest_bits(pointer, given, id);
         }

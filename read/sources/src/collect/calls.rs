@@ -64,8 +64,10 @@ impl Collector<'_> {
         let values: Vec<Vec<Value>> = arguments.iter().map(|&argument| self.pointer(argument)).collect();
         self.note_text(arguments, &values, id);
         self.note_texts((function, named), arguments, &values, id);
+        self.note_elements(id, function, arguments);
         if library_functions::takes_size(function) {
-            self.note_sizes(id, arguments);
+            // The size is not one of what is printed.
+            self.note_sizes(id, &arguments[..named.min(arguments.len())]);
         }
         if library_functions::ends_life(function) {
             self.act(&values.concat(), &Act::Freed, id);

@@ -116,21 +116,17 @@ impl Collector<'_> {
         let tree = self.tree;
         let at = self.at(id);
         let inner = tree.uncast(argument);
-        let target = match tree.node(inner).kind {
-            Kind::AddressOf => tree.bare(tree.node(inner).children[0]),
-            _ => inner,
-        };
-        if let Some((record, member)) = self.member_named(target) {
-            let own = tree.ty(tree.node(target).ty).size_bytes;
-            // The target of a pointer in a member is not the member.
-            let is_address = tree.node(inner).kind == Kind::AddressOf
-                || matches!(tree.ty(tree.node(target).ty).kind, TypeKind::Array(..));
+        // The target of a pointer in a member is not the member.
+        if let Some((record, member, own)) = self.member_addressed(argument) {
             let is_more = size.is_distance
                 || !size.offsets.is_empty()
-                || matches!((size.bytes, own), (Some(bytes), Some(own)) if own > 0 && bytes > own);
-            if is_address && is_more {
+                || size.bytes.is_some_and(|bytes| own > 0 && bytes > own);
+            if is_more {
                 self.facts.sayings.insert((record, Saying::Span(member, size.bytes), at.clone()));
             }
+        }
+        if let Some(bytes) = size.bytes {
+            self.note_beyond_elements(argument, bytes, id);
         }
         let Some(record) = self.record_behind(inner) else { return };
         let Some(usr) = self.usr(record) else { return };
@@ -237,14 +233,23 @@ impl Collector<'_> {
         let is_bytes = |node: NodeId| {
             tree.pointee(tree.node(tree.uncast(node)).ty).is_some_and(|to| tree.ty(to).kind == TypeKind::Byte)
         };
+        let is_numbers = |node: NodeId| match tree.ty(tree.node(tree.uncast(node)).ty).kind {
+            TypeKind::Array(of, _) => tree.ty(of).kind == TypeKind::Scalar,
+            _ => false,
+        };
+        let buffer = |node: NodeId| match (is_bytes(node), is_numbers(node)) {
+            (true, _) => Some("a buffer of bytes"),
+            (_, true) => Some("an array of numbers"),
+            _ => None,
+        };
         // A buffer of bytes may go anywhere; a block that is only memory is followed.
-        if to_record.is_none() && is_bytes(to.0) && from_record.is_some() {
+        if let Some(buffer) = buffer(to.0).filter(|_| to_record.is_none() && from_record.is_some()) {
             let whole = self.whole_objects(from);
-            self.act(&whole, &Act::Leaves("a buffer of bytes".into()), id);
+            self.act(&whole, &Act::Leaves(buffer.into()), id);
         }
-        if from_record.is_none() && is_bytes(from.0) && to_record.is_some() {
+        if let Some(buffer) = buffer(from.0).filter(|_| from_record.is_none() && to_record.is_some()) {
             let whole = self.whole_objects(to);
-            self.act(&whole, &Act::Comes("a buffer of bytes".into()), id);
+            self.act(&whole, &Act::Comes(buffer.into()), id);
         }
     }
 

@@ -31,7 +31,9 @@ impl Collector<'_> {
             values = values.into_iter().map(|value| value.at_level(1)).collect();
         }
         if let Some((record, name)) = self.member_named(inner) {
-            values.push(Value::origin(Origin::MemberOf(record, name)));
+            let member = Value::origin(Origin::MemberOf(record, name));
+            self.note_packed_member(inner, &member);
+            values.push(member);
         }
         values
     }
@@ -49,6 +51,9 @@ impl Collector<'_> {
         self.note_bytes(&values, child, id);
         self.note_wide_access(&values, id);
         self.note_aligned_target(&values, id);
+        if let Some(bytes) = self.tree.ty(self.tree.node(id).ty).size_bytes {
+            self.note_beyond_elements(child, bytes, id);
+        }
         match self.first_pointer(child, id) {
             Some(first) => vec![first],
             None => self.read_pointer(values, id),
@@ -103,6 +108,7 @@ impl Collector<'_> {
         self.note_wide_access(&values, id);
         self.note_aligned_target(&values, id);
         self.note_past_end(base, index, id);
+        self.note_beyond_subscript(base, index, id);
         let moved = self.moved(values, base, index, id);
         if self.is_negative(index) {
             self.note_bytes(&moved, base, id);

@@ -22,6 +22,15 @@ impl Collector<'_> {
         }
     }
 
+    /// `((int *)(x->name + 8))[0]`.
+    pub(super) fn note_beyond_subscript(&mut self, base: NodeId, index: NodeId, at: NodeId) {
+        let tree = self.tree;
+        let index = tree.node(tree.bare(index)).value.and_then(|index| u64::try_from(index).ok());
+        if let (Some(element), Some(index)) = (tree.ty(tree.node(at).ty).size_bytes, index) {
+            self.note_beyond_elements(base, index.saturating_add(1).saturating_mul(element), at);
+        }
+    }
+
     /// A call that is given a member's address and a size beyond that member: `fwrite(&x->a, 12, 1, file)`.
     pub(super) fn note_sizes(&mut self, id: NodeId, arguments: &[NodeId]) {
         let tree = self.tree;
@@ -43,25 +52,21 @@ impl Collector<'_> {
         let Some(bytes) = sizes.iter().copied().reduce(u64::saturating_mul) else { return };
         for &argument in arguments {
             self.note_part_given(id, argument, bytes);
-            let inner = tree.uncast(argument);
-            let target = match tree.node(inner).kind {
-                Kind::AddressOf => tree.bare(tree.node(inner).children[0]),
-                _ => inner,
-            };
-            let Some((record, member)) = self.member_named(target) else { continue };
-            let own = tree.ty(tree.node(target).ty).size_bytes.unwrap_or(0);
             // A function that takes an object by its type takes no bytes beyond it, for any numbers that it is given.
             let takes_object =
                 tree.pointee(tree.node(argument).ty).is_some_and(|to| tree.record_of(to).is_some());
-            if takes_object && !is_measured {
-                continue;
+            if !takes_object || is_measured {
+                self.note_span(argument, Some(bytes), id);
             }
-            let is_address = tree.node(inner).kind == Kind::AddressOf
-                || matches!(tree.ty(tree.node(target).ty).kind, TypeKind::Array(..));
-            if is_address && own > 0 && bytes > own {
-                let at = self.at(id);
-                self.facts.sayings.insert((record, Saying::Span(member, Some(bytes)), at));
-            }
+        }
+    }
+
+    /// `qsort(&x->a, 3, sizeof x->a, compare)`.
+    pub(super) fn note_elements(&mut self, id: NodeId, function: &str, arguments: &[NodeId]) {
+        let Some(places) = crate::library_functions::array_given(function) else { return };
+        let [Some(&first), Some(&count), Some(&size)] = places.map(|at| arguments.get(at)) else { return };
+        if let (Some(count), Some(size)) = (self.number_given(count), self.number_given(size)) {
+            self.note_span(first, Some(count.saturating_mul(size)), id);
         }
     }
 
@@ -100,19 +105,68 @@ impl Collector<'_> {
 
     /// A member's address that is given with a number of bytes beyond the member.
     fn note_span(&mut self, value: NodeId, bytes: Option<u64>, at: NodeId) {
-        let tree = self.tree;
-        let inner = tree.uncast(value);
-        let Some(&child) =
-            tree.node(inner).children.first().filter(|_| tree.node(inner).kind == Kind::AddressOf)
-        else {
-            return;
-        };
-        let target = tree.bare(child);
-        let Some((record, member)) = self.member_named(target) else { return };
-        let own = tree.ty(tree.node(target).ty).size_bytes.unwrap_or(0);
+        if let Some(bytes) = bytes {
+            self.note_beyond_elements(value, bytes, at);
+        }
+        let Some((record, member, own)) = self.member_addressed(value) else { return };
         if let Some(bytes) = bytes.filter(|&bytes| own > 0 && bytes > own) {
             let at = self.at(at);
             self.facts.sayings.insert((record, Saying::Span(member, Some(bytes)), at));
+        }
+    }
+
+    /// The member whose address an expression is, and its size: `&x->m`, `x->array`, `(char *)x + offsetof(T, m)`.
+    pub(super) fn member_addressed(&self, id: NodeId) -> Option<(Name, Name, u64)> {
+        let tree = self.tree;
+        let inner = tree.uncast(id);
+        let node = tree.node(inner);
+        let named = |target: NodeId| {
+            let (record, member) = self.member_named(target)?;
+            Some((record, member, tree.ty(tree.node(target).ty).size_bytes.unwrap_or(0)))
+        };
+        match (node.kind, &node.children[..]) {
+            (Kind::AddressOf, [target, ..]) => named(tree.bare(*target)),
+            (Kind::Binary, sides) if self.is_pointer_sum(inner) => {
+                let mut sides = sides.iter().map(|&side| tree.uncast(side));
+                let (record, member) =
+                    self.offset_member(sides.find(|&side| tree.node(side).kind == Kind::OffsetOf)?)?;
+                let of = tree.records.iter().find(|known| known.usr.as_ref() == Some(&record))?;
+                let field = of.fields.iter().find(|field| field.name == member)?;
+                Some((record, member, tree.ty(field.ty).size_bytes.unwrap_or(0)))
+            }
+            _ if matches!(tree.ty(node.ty).kind, TypeKind::Array(..)) => named(inner),
+            _ => None,
+        }
+    }
+
+    /// `pointer + number`: of pointers libclang shows the text of `-` alone.
+    fn is_pointer_sum(&self, id: NodeId) -> bool {
+        let node = self.tree.node(id);
+        !node.is_minus && self.tree.pointee(node.ty).is_some()
+    }
+
+    /// `x->name + 8`, `&x->name[8]`, where `name` has eight elements, and bytes that are used there.
+    pub(super) fn note_beyond_elements(&mut self, pointer: NodeId, bytes: u64, at: NodeId) {
+        let tree = self.tree;
+        let node = tree.node(tree.uncast(pointer));
+        let sum = match (node.kind, &node.children[..]) {
+            (Kind::Binary, _) if self.is_pointer_sum(tree.uncast(pointer)) => node,
+            (Kind::AddressOf, [element]) => tree.node(tree.bare(*element)),
+            _ => return,
+        };
+        let (Kind::Binary | Kind::Subscript, [base, index]) = (sum.kind, &sum.children[..]) else { return };
+        let array = tree.uncast(*base);
+        let Some((record, member)) = self.member_named(array) else { return };
+        let ty = tree.ty(tree.node(array).ty);
+        let TypeKind::Array(of, Some(2..)) = ty.kind else { return };
+        let index = tree.node(tree.bare(*index)).value.and_then(|index| u64::try_from(index).ok());
+        let (Some(own), Some(element), Some(index)) = (ty.size_bytes, tree.ty(of).size_bytes, index) else {
+            return;
+        };
+        let end = index.saturating_mul(element).saturating_add(bytes);
+        if end > own {
+            let at = self.at(at);
+            self.facts.sayings.insert((record, Saying::Span(member, Some(end)), at));
         }
     }
 

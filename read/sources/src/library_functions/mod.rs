@@ -56,7 +56,7 @@ pub(crate) fn rule(name: &str) -> Option<Rule> {
         "pthread_setspecific" | "tss_set" => Rule::Keeps(1),
         "pthread_getspecific" | "tss_get" => Rule::Recalls,
         // The mapped memory came from `mmap`, which is judged for itself.
-        "munmap" | "madvise" | "mprotect" | "mlock" | "munlock" => Rule::Harmless,
+        "munmap" | "madvise" | "mprotect" | "msync" | "mlock" | "munlock" => Rule::Harmless,
         "free" | "cfree" | "malloc_usable_size" | "operator delete" | "operator delete[]" => Rule::Harmless,
         _ if is_harmless(name, plain) || counts_lowest_bits(name) => Rule::Harmless,
         _ => return None,
@@ -179,6 +179,21 @@ pub(crate) const MOST_ALIGNMENT: u64 = 4096;
 /// True for functions that state the alignment of an address.
 pub(crate) fn assumes_alignment(name: &str) -> bool {
     matches!(name, "__builtin_assume_aligned" | "assume_aligned")
+}
+
+/// True for functions that fail on an address that is no multiple of a page.
+pub(crate) fn takes_pages(name: &str) -> bool {
+    matches!(name, "munmap" | "madvise" | "mprotect" | "msync")
+}
+
+/// The arguments with the first element, the number of elements and the size of one, for functions that sort or search
+/// an array.
+pub(crate) fn array_given(name: &str) -> Option<[usize; 3]> {
+    match name {
+        "qsort" | "qsort_r" => Some([0, 1, 2]),
+        "bsearch" => Some([1, 2, 3]),
+        _ => None,
+    }
 }
 
 /// True for operations that are atomic only on an operand aligned to its size.

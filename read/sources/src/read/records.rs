@@ -52,6 +52,8 @@ impl<'u> Reader<'u, '_> {
     /// A record's members, once the tree is read.
     pub(super) fn fill(&mut self, id: RecordId, cursor: Cursor<'u>) {
         let size_bytes = cursor.ty().size_bytes().unwrap_or(0);
+        // Members of a packed record lie at any byte.
+        let most_align = cursor.ty().align_bytes().unwrap_or(u64::MAX);
         let (mut fields, mut bases): (Vec<Field>, Vec<RecordId>) = (Vec::new(), Vec::new());
         let children = cursor.children();
         let (mut is_ordered, mut runs_code, mut is_closed) = (false, false, false);
@@ -68,7 +70,7 @@ impl<'u> Reader<'u, '_> {
                     let ty = self.type_of(child.ty());
                     let offset_bits = child.offset_bits().unwrap_or(0);
                     is_closed |= child.is_hidden();
-                    let align_bytes = align_bytes(child);
+                    let align_bytes = align_bytes(child).min(most_align);
                     fields.push(Field { name: child.spelling().into(), ty, offset_bits, align_bytes });
                 }
                 CXCursor_StructDecl | CXCursor_UnionDecl
@@ -77,7 +79,7 @@ impl<'u> Reader<'u, '_> {
                         && !ends_named.contains(&child.identity()) =>
                 {
                     let ty = self.type_of(child.ty());
-                    let align_bytes = child.ty().align_bytes().unwrap_or(1);
+                    let align_bytes = child.ty().align_bytes().unwrap_or(1).min(most_align);
                     fields.push(Field { name: "".into(), ty, offset_bits: u64::MAX, align_bytes });
                 }
                 CXCursor_CXXBaseSpecifier => {

@@ -379,3 +379,38 @@ fn the_lowest_bits_of_an_address_show_where_a_member_lies() {
         movable(&of(body));
     }
 }
+
+#[test]
+fn calls_that_take_pages_ask_for_a_member_at_one() {
+    let of = |body: &str| {
+        Program::c(&format!(
+            "#include <sys/mman.h>\nstruct t {{ char data[4096]; char guard[4096]; long a; int b; }};
+            void f(struct t *x) {{ {body} }}"
+        ))
+    };
+    for body in
+        ["mprotect(x->guard, 4096, PROT_NONE);", "madvise(&x->guard, sizeof x->guard, MADV_DONTNEED);"]
+    {
+        asks(&of(body), &keep(&["guard"]), "asks for guard at a multiple of 4096 bytes");
+    }
+    movable(&of("mprotect(x, sizeof *x, PROT_READ);"));
+    movable(&of("x->guard[0] = 1;"));
+}
+
+#[test]
+fn members_of_packed_types_keep_the_alignment_that_they_have() {
+    let of = |body: &str| {
+        Program::c(&format!(
+            "struct __attribute__((packed)) t {{ int a; int b; long n; char c; long z; }};
+            long *f(struct t *x) {{ {body} }}"
+        ))
+    };
+    let reason = "asks for n at a multiple of 8 bytes";
+    asks(&of("return &x->n;"), &keep(&["n"]), reason);
+    asks(&of("__atomic_fetch_add(&x->n, 1, 5); return 0;"), &keep(&["n"]), reason);
+    movable(&of("x->n++; return 0;"));
+    movable(&of("return &x->z;"));
+    movable(&Program::c(
+        "struct t { int a; int b; long n; char c; }; long *f(struct t *x) { return &x->n; }",
+    ));
+}

@@ -226,3 +226,83 @@ fn states_of_the_processor_and_lines_are_told_from_vectors() {
     asks(&of("_fxsave(x->area)"), &keep(&["area"]), "at a multiple of 16 bytes");
     movable(&of("_mm_clflush(&x->n)"));
 }
+
+#[test]
+fn bytes_behind_the_last_element_are_those_of_the_next_member() {
+    let types = "struct t { long z; int a; char text[12]; int b; long d; };";
+    let reason = "bytes from text on are treated as one";
+    let of = |body: &str| c(&format!("{types} int f(struct t *x, int v) {{ {body} }}"));
+    for body in [
+        "return *(int *)(x->text + sizeof x->text);",
+        "return *(int *)(x->text + 10);",
+        "return ((int *)(x->text + 8))[1];",
+        "memcpy(&v, x->text + 12, 4); return v;",
+        "memcpy(&v, &x->text[10], 4); return v;",
+        "return write(1, x->text + 12, sizeof x->b);",
+    ] {
+        asks(&of(body), &keep(&["text", "b"]), reason);
+    }
+    for body in [
+        "char *end = x->text + sizeof x->text, *p = x->text; while (p < end && *p) p++; return p == end;",
+        "memcpy(&v, x->text + 8, 4); return v + *(int *)(x->text + 8);",
+    ] {
+        movable(&of(body));
+    }
+}
+
+#[test]
+fn an_offset_added_to_an_object_is_its_member_for_a_size() {
+    let types = "struct t { long z; int a, b; char text[12]; long d; };";
+    let of = |body: &str| {
+        c(&format!("#include <sys/uio.h>\n{types} void f(struct t *x, struct t *y) {{ {body} }}"))
+    };
+    let reason = "bytes from a on are treated as one";
+    for body in [
+        "struct iovec v = { .iov_base = (char *)x + offsetof(struct t, a), .iov_len = 8 }; writev(1, &v, 1);",
+        "write(1, (char *)x + offsetof(struct t, a), 8);",
+        "memset((char *)x + offsetof(struct t, a), 0, 8); (void)y;",
+    ] {
+        asks(&of(body), &keep(&["a", "b"]), reason);
+    }
+    movable(&of("memset((char *)x + offsetof(struct t, a), 0, 4); (void)y;"));
+}
+
+#[test]
+fn an_array_that_is_sorted_or_searched_goes_as_far_as_its_elements() {
+    let types = "struct t { long z; int a, b, c; char d; }; static int by(const void *p, const void *q) { return *(const int *)p - *(const int *)q; }";
+    let reason = "bytes from a on are treated as one";
+    let of = |body: &str| c(&format!("{types} void *f(struct t *x, int n) {{ {body} return x; }}"));
+    for body in ["qsort(&x->a, 3, sizeof(int), by);", "return bsearch(&n, &x->a, 3, sizeof x->a, by);"] {
+        asks(&of(body), &keep(&["a", "b", "c"]), reason);
+    }
+    movable(&of("qsort(&x->a, 1, sizeof(int), by);"));
+}
+
+#[test]
+fn the_size_of_a_text_is_none_of_an_object_whose_address_is_printed() {
+    movable(&c("struct t { long z; int a, b; char text[40]; };
+        void f(struct t *x) { char line[16]; snprintf(line, sizeof line, \"%p\", (void *)x); puts(line); }"));
+}
+
+#[test]
+fn an_object_copied_to_an_array_of_numbers_is_read_there() {
+    let types = "struct t { long z; int a, b; };";
+    let of = |body: &str| c(&format!("{types} int f(struct t *x) {{ {body} }}"));
+    for (body, reason) in [
+        (
+            "int words[4]; memcpy(words, x, sizeof *x); return words[2];",
+            "its address goes to an array of numbers",
+        ),
+        (
+            "struct t own = *x; int words[4]; memcpy(words, &own, sizeof own); return words[2];",
+            "an array of numbers",
+        ),
+        (
+            "long words[2] = { 1, 2 }; memcpy(x, words, sizeof *x); return x->a;",
+            "it is filled from an array of numbers",
+        ),
+    ] {
+        asks(&of(body), &Verdict::Refuse, reason);
+    }
+    movable(&of("int words[4]; memcpy(words, &x->a, sizeof x->a); return words[0];"));
+}
