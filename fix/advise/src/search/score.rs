@@ -81,13 +81,14 @@ impl Problem {
         in_place && chained().zip(chained().skip(1)).all(|(before, after)| before < after)
     }
 
-    /// The score of an allowed order; `None` when it breaks a limit: growth, a fixed offset, or more
+    /// The score of an allowed order; `None` when it breaks a limit: growth, a fixed offset, bit-fields joined, or more
     /// primary lines in one of the data models than `before` needs.
     pub(crate) fn score(&self, order: &[usize], before: Option<&Baseline>) -> Option<Score> {
         let mut score: Score = [0; 7];
         for (index, model) in self.models.iter().enumerate() {
             let placed = self.place(model, order)?;
-            let is_fixed = model.moved_from_its_offset(&placed.offsets_bits).is_none();
+            let is_fixed = model.moved_from_its_offset(&placed.offsets_bits).is_none()
+                && keeps_bits_apart(model, &self.field_order(order));
             let lines = lines(model, &placed, self.primary);
             let base = model.demands.first().map_or(0, |demand| demand.base);
             let conflicts = self.conflicts(model, &placed, base, self.primary.bytes());
@@ -235,6 +236,14 @@ impl Baseline {
         let joins_threads = new.fought_over > before.fought_over;
         (new.size_bytes > before.size_bytes && !allow_growth) || costs_lines || joins_threads
     }
+}
+
+/// Bit-fields that other members part stay apart: next to each other they would become one memory location, which
+/// threads write as a whole.
+fn keeps_bits_apart(model: &Model, fields: &[usize]) -> bool {
+    let is_bits = |field: usize| model.fields.get(field).is_some_and(|field| field.bit_width.is_some());
+    let joins = |pair: &[usize]| pair[0] + 1 != pair[1] && is_bits(pair[0]) && is_bits(pair[1]);
+    !fields.windows(2).any(joins)
 }
 
 fn field_bytes(field: &Field) -> u64 {

@@ -1,15 +1,16 @@
 //! Each constraint at work, checked with the compiler: orders that obey it, edits that are rewritten, and refusals.
 
-use crate::pahole::Folder;
+use crate::pahole::{Folder, integer, member, structure};
 use lineup_advise::advise;
 use lineup_advise::constraint::Constraint;
 use lineup_advise::options::Options;
 use lineup_advise::proposal::{Advice, OrderProposal, RegionLines};
+use lineup_advise::shuffle;
 use lineup_advise::sources::Sources;
 use lineup_advise::usage::Usage;
 use lineup_model::abi::Abi;
 use lineup_model::region::{Region, RegionId, Regions};
-use lineup_model::types::{AggregateKind, Language, Type, TypeId, TypeKind, Types};
+use lineup_model::types::{AggregateKind, Language, Member, Type, TypeId, TypeKind, Types};
 use lineup_model::usage::{AlignedUse, ByteUse, ObjectPattern, TypeUse};
 use std::collections::BTreeSet;
 
@@ -398,4 +399,28 @@ fn members_that_recorded_instructions_ask_to_be_aligned_keep_their_place() {
     assert_eq!(held((16, 16, 16, false)), ["v", "c"]);
     assert_eq!(held((0, 16, 16, true)), ["one", "c", "two", "c"], "changed in one step");
     assert_eq!(held((0, 16, 16, false)), [""; 0], "stores that a compiler joined");
+}
+
+/// Threads write all bit-fields of one run at once: two runs never become one.
+#[test]
+fn bit_fields_that_members_part_stay_apart() {
+    let mut types = Types::new();
+    let int = integer(&mut types, "int", 4);
+    let bit = |name: &str, at| Member { bit_size: Some(1), ..member(name, int, at) };
+    let own = vec![bit("a", 0), member("mid", int, 32), bit("b", 64), member("tail", int, 96)];
+    let id = structure(&mut types, "rec", 16, own);
+    let text = "struct rec {\n\tint a:1;\n\tint mid;\n\tint b:1;\n\tint tail;\n};\nstruct rec r;\n";
+    let sources = Sources::new([("a.c".to_string(), text.to_string())]);
+    let mut state = 1_usize;
+    let mut random = |below: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % below
+    };
+    let (abi, options) = (Abi::X86_64, Options::default());
+    for _ in 0..20 {
+        let order = shuffle::random_order(&types, abi, id, &sources, &options, &mut random);
+        let order = order.expect("movable").expect("another order");
+        let place = |unit| order.iter().position(|&one| one == unit).expect("every unit");
+        assert!(place(0_usize).abs_diff(place(2)) > 1, "{order:?}");
+    }
 }
