@@ -70,10 +70,11 @@ fn json(code: Code, message: &str, next: Option<&str>) -> String {
     serde_json::to_string_pretty(&error).unwrap_or_default() + "\n"
 }
 
-/// The problem and the remedy: messages put a semicolon between the two.
+/// The problem and the remedy: messages put a semicolon between the two. A message of several lines quotes other programs,
+/// or has a remedy in each line.
 fn parts(message: &str) -> (&str, Option<&str>) {
     match message.rsplit_once("; ") {
-        Some((what, next)) if !next.is_empty() => (what, Some(next)),
+        Some((what, next)) if !next.is_empty() && !message.contains('\n') => (what, Some(next)),
         _ => (message, None),
     }
 }
@@ -230,6 +231,8 @@ mod tests {
         assert_eq!(parts("no type x in y; did you mean z?"), ("no type x in y", Some("did you mean z?")));
         assert_eq!(parts("a; b; c"), ("a; b", Some("c")));
         assert_eq!(parts("a.rec: No such file"), ("a.rec: No such file", None));
+        let quoted = "the build failed; its last lines:\nbool flush; /* try again */";
+        assert_eq!(parts(quoted), (quoted, None));
     }
 
     #[test]
