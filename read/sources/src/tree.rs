@@ -324,6 +324,23 @@ impl Tree {
         self.nodes[node].decl.map(|decl| &self.decls[decl])
     }
 
+    /// The field that a member expression names.
+    pub(crate) fn field_named(&self, id: NodeId) -> Option<&Field> {
+        let decl = self.decl_of(id)?;
+        let DeclKind::Field(record) = decl.kind else { return None };
+        self.records[record].fields.iter().find(|field| field.name == decl.name)
+    }
+
+    /// The record of a name.
+    pub(crate) fn record_called(&self, usr: &Name) -> Option<RecordId> {
+        self.records.iter().position(|record| record.usr.as_ref() == Some(usr))
+    }
+
+    /// A field of the record of a name.
+    pub(crate) fn field(&self, usr: &Name, member: &Name) -> Option<&Field> {
+        self.records[self.record_called(usr)?].fields.iter().find(|field| field.name == *member)
+    }
+
     /// A node without parentheses and implicit conversions.
     pub(crate) fn bare(&self, mut id: NodeId) -> NodeId {
         while self.nodes[id].kind == Kind::Wrap {

@@ -3,7 +3,7 @@
 use crate::layout::background_lines::BackgroundLines;
 use crate::layout::granules::Span;
 use crate::layout::neighbour::Neighbour;
-use crate::layout::placement::Field;
+use crate::layout::placement::{self, Field, Placed};
 use lineup_model::region::RegionId;
 
 /// One way a call uses an object, in one data model.
@@ -75,6 +75,11 @@ pub(crate) struct Model {
 }
 
 impl Model {
+    /// The places of the fields, laid out in the order that `fields` names them.
+    pub(crate) fn place(&self, fields: &[usize]) -> Option<Placed> {
+        placement::place_after(&self.fields, fields, self.align_bytes, self.head_bits)
+    }
+
     /// The first field that has to keep its offset and has another.
     pub(crate) fn moved_from_its_offset(&self, offsets_bits: &[u64]) -> Option<usize> {
         let mut fixed = self.fixed_bits.iter();

@@ -2,7 +2,7 @@
 
 use crate::layout::demand::{Model, Traffic};
 use crate::layout::line_counts::lines_per_call;
-use crate::layout::placement::{self, Field, Placed};
+use crate::layout::placement::{Field, Placed};
 use crate::layout::subject::Subject;
 use crate::layout::thread_groups;
 use lineup_model::line::LineSize;
@@ -68,7 +68,7 @@ impl Problem {
     }
 
     pub(crate) fn place(&self, model: &Model, order: &[usize]) -> Option<Placed> {
-        placement::place_after(&model.fields, &self.field_order(order), model.align_bytes, model.head_bits)
+        model.place(&self.field_order(order))
     }
 
     /// True when segments, chains and fixed units allow the order.
@@ -85,10 +85,11 @@ impl Problem {
     /// primary lines in one of the data models than `before` needs.
     pub(crate) fn score(&self, order: &[usize], before: Option<&Baseline>) -> Option<Score> {
         let mut score: Score = [0; 7];
+        let fields = self.field_order(order);
         for (index, model) in self.models.iter().enumerate() {
-            let placed = self.place(model, order)?;
+            let placed = model.place(&fields)?;
             let is_fixed = model.moved_from_its_offset(&placed.offsets_bits).is_none()
-                && keeps_bits_apart(model, &self.field_order(order));
+                && keeps_bits_apart(model, &fields);
             let lines = lines(model, &placed, self.primary);
             let base = model.demands.first().map_or(0, |demand| demand.base);
             let conflicts = self.conflicts(model, &placed, base, self.primary.bytes());

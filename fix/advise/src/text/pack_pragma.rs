@@ -10,7 +10,6 @@ const NATURAL: [&str; 3] = ["8", "16", "32"];
 /// With more conditions than this, each pragma counts as one that the compiler reads.
 const MOST_CONDITIONS: usize = 8;
 
-#[derive(PartialEq)]
 enum Directive<'t> {
     /// `#if` and its like, by its text.
     If(&'t str),

@@ -38,11 +38,8 @@ impl Collector<'_> {
         let ty = tree.ty(tree.node(member).ty);
         let is_number = matches!(ty.kind, TypeKind::Scalar | TypeKind::Pointer(_));
         let bytes = ty.size_bytes.filter(|bytes| is_number && bytes.is_power_of_two()).unwrap_or(1);
-        let found = self.member_named(member).and_then(|(record, name)| {
-            let of = tree.records.iter().find(|known| known.usr.as_ref() == Some(&record))?;
-            of.fields.iter().find(|field| field.name == name)
-        });
         let is_aligned = |offset_bits: u64| (offset_bits / 8).is_multiple_of(bytes);
+        let found = tree.field_named(member);
         if bytes > 1 && found.is_some_and(|field| field.align_bytes == 1 && is_aligned(field.offset_bits)) {
             let act = Act::AlignedMember(bytes, "a pointer to its type".into());
             self.act(std::slice::from_ref(value), &act, member);

@@ -3,7 +3,7 @@
 use super::Collector;
 use crate::facts::{PointerPlace, Saying, Value};
 use crate::library_functions;
-use crate::tree::{DeclKind, Kind, Name, NodeId, Operator, Record, TypeKind};
+use crate::tree::{DeclKind, Kind, Name, NodeId, Operator, TypeKind};
 
 impl Collector<'_> {
     /// The record and the member that an `offsetof` names.
@@ -90,9 +90,7 @@ impl Collector<'_> {
             let inner = tree.bare(child);
             inner == offset || tree.node(inner).value == Some(total - own)
         };
-        let is_it = |found: &&Record| found.usr.as_ref() == Some(record);
-        let fields = tree.records.iter().find(is_it).map_or(&[][..], |found| &found.fields);
-        let Some(field) = fields.iter().find(|field| field.name == *member) else { return false };
+        let Some(field) = tree.field(record, member) else { return false };
         let start = i64::try_from(field.offset_bits / 8).unwrap_or(i64::MAX);
         let size = tree.ty(field.ty).size_bytes.and_then(|size| i64::try_from(size).ok()).unwrap_or(0);
         total > own && total < start.saturating_add(size) && node.children.iter().all(is_added)

@@ -194,9 +194,7 @@ impl Collector<'_> {
     /// An address put into a member of a system's type leaves the program, but for cookies.
     pub(super) fn note_foreign_member(&mut self, values: &[Value], from: NodeId, place: &PointerPlace) {
         let PointerPlace::Member(record, member) = place else { return };
-        let Some(found) = self.tree.records.iter().find(|known| known.usr.as_ref() == Some(record)) else {
-            return;
-        };
+        let Some(found) = self.tree.record_called(record).map(|id| &self.tree.records[id]) else { return };
         if !found.is_foreign || self.holds_cookie(found, member) {
             return;
         }

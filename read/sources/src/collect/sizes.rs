@@ -130,9 +130,8 @@ impl Collector<'_> {
                 let mut sides = sides.iter().map(|&side| tree.uncast(side));
                 let (record, member) =
                     self.offset_member(sides.find(|&side| tree.node(side).kind == Kind::OffsetOf)?)?;
-                let of = tree.records.iter().find(|known| known.usr.as_ref() == Some(&record))?;
-                let field = of.fields.iter().find(|field| field.name == member)?;
-                Some((record, member, tree.ty(field.ty).size_bytes.unwrap_or(0)))
+                let own = tree.ty(tree.field(&record, &member)?.ty).size_bytes.unwrap_or(0);
+                Some((record, member, own))
             }
             _ if matches!(tree.ty(node.ty).kind, TypeKind::Array(..)) => named(inner),
             _ => None,

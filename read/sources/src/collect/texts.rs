@@ -157,7 +157,7 @@ impl Collector<'_> {
         let tree = self.tree;
         let inner = tree.uncast(argument);
         let (usr, name) = self.member_named(inner)?;
-        let record = tree.records.iter().position(|record| record.usr.as_ref() == Some(&usr))?;
+        let record = tree.record_called(&usr)?;
         let bytes = self.array_bytes(inner)?;
         Some(TextMember { record, name, bytes })
     }
