@@ -1,10 +1,12 @@
-//! Builds the native engine, the emulator's plugin and the heap library, and embeds them in an optimised `lineup`:
-//! `cargo install` puts only programs on a user's path. A development build uses the libraries next to it, so that nothing
+//! Builds the native engine, the emulator's plugin and the heap library, and embeds them, compressed, in an optimised
+//! `lineup`: `cargo install` puts only programs on a user's path. A development build uses the libraries next to it, so that nothing
 //! is built twice.
 
+use flate2::{Compression, write::GzEncoder};
 use std::env;
 use std::error::Error;
-use std::fs;
+use std::fs::{self, File};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -46,10 +48,21 @@ fn with_libraries(out: &Path) -> Result<String, Box<dyn Error>> {
         println!("cargo::rerun-if-changed={CHECKED_OUT}");
     }
     let folder = built(&out.join("libraries"))?;
-    let library = |name: &str| format!("Some(include_bytes!({:?}))", folder.join(name));
+    let mut libraries =
+        ["liblineup_engine.so", "liblineup_plugin.so", "liblineup_heap.so"].map(str::to_owned);
+    for library in &mut libraries {
+        let packed = out.join(format!("{library}.gz"));
+        compress(&folder.join(&library), &packed)?;
+        *library = format!("Some(include_bytes!({packed:?}))");
+    }
     let built_from = commit().unwrap_or_else(|| "optimised build".to_owned());
-    let names = ["liblineup_engine.so", "liblineup_plugin.so", "liblineup_heap.so"];
-    Ok(constants(&built_from, names.map(library)))
+    Ok(constants(&built_from, libraries))
+}
+
+fn compress(library: &Path, packed: &Path) -> io::Result<()> {
+    let mut encoder = GzEncoder::new(File::create(packed)?, Compression::best());
+    io::copy(&mut File::open(library)?, &mut encoder)?;
+    encoder.finish()?.flush()
 }
 
 fn constants(built_from: &str, [engine, plugin, heap]: [String; 3]) -> String {

@@ -1,17 +1,18 @@
 //! The libraries that Lineup loads into other programs: the native engine, the emulator's plugin, and the heap library.
 //!
-//! A program can load a library only from a file. An optimised `lineup` embeds them, so that one file is all that has
-//! to be installed, and unpacks them on demand. A development build embeds none: cargo puts them next to it.
+//! A program can load a library only from a file. An optimised `lineup` embeds them as gzip files, so that one file is all
+//! that has to be installed, and unpacks them on demand. A development build embeds none: cargo puts them next to it.
 //!
 //! Design constraints:
 //!
-//! * A file that a program gets holds the very bytes that this `lineup` was built with. Its folder tells it from other
-//!   versions' files, and its content is compared each time.
+//! * A file that a program gets holds the very bytes that this `lineup` was built with. Its folder's name separates it
+//!   from files of other versions, and its length and checksum are compared each time.
 //! * A file is there whole or not at all, whichever processes unpack it at once.
 //! * Other users' programs can read it when the superuser unpacks it.
 
+use flate2::read::GzDecoder;
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -52,8 +53,8 @@ impl Library {
         }
     }
 
-    /// Its bytes; `None` in a development build.
-    pub const fn bytes(self) -> Option<&'static [u8]> {
+    /// Its file in gzip's format; `None` in a development build.
+    pub const fn packed(self) -> Option<&'static [u8]> {
         match self {
             Library::Engine => ENGINE,
             Library::Plugin => PLUGIN,
@@ -66,8 +67,8 @@ impl Library {
     /// # Errors
     /// When it cannot be written there.
     pub fn unpacked(self) -> io::Result<Option<PathBuf>> {
-        let Some(bytes) = self.bytes() else { return Ok(None) };
-        unpack(&cache_folder()?, self.file_name(), bytes).map(Some)
+        let Some(packed) = self.packed() else { return Ok(None) };
+        unpack(&cache_folder()?, self.file_name(), packed).map(Some)
     }
 }
 
@@ -86,20 +87,20 @@ pub fn cache_folder() -> io::Result<PathBuf> {
     Ok(given("XDG_CACHE_HOME").or_else(of_all).or_else(own).ok_or_else(none)?.join(OURS))
 }
 
-/// A file of this name with these bytes, in a folder of its own that they name, in a folder that is made.
-fn unpack(folder: &Path, name: &str, bytes: &[u8]) -> io::Result<PathBuf> {
-    let folder = &folder.join(format!("{:016x}", fnv_1a(bytes)));
+/// A file of this name with the bytes of this gzip file, in a folder that is named after them and made.
+fn unpack(folder: &Path, name: &str, packed: &[u8]) -> io::Result<PathBuf> {
+    let folder = &folder.join(format!("{:016x}", fnv_1a(packed)));
     let in_folder = |error: io::Error| {
         io::Error::new(error.kind(), format!("cannot unpack {name} into {}: {error}", folder.display()))
     };
     let path = folder.join(name);
-    if fs::read(&path).is_ok_and(|there| there == bytes) {
+    if fs::read(&path).is_ok_and(|there| is_content(packed, &there)) {
         return Ok(path);
     }
     fs::create_dir_all(folder).map_err(in_folder)?;
     let mut file = tempfile::NamedTempFile::new_in(folder).map_err(in_folder)?;
     let mut write = || -> io::Result<()> {
-        file.write_all(bytes)?;
+        io::copy(&mut GzDecoder::new(packed), &mut file)?;
         file.as_file().set_permissions(fs::Permissions::from_mode(0o644))?;
         file.as_file().sync_all()
     };
@@ -108,7 +109,14 @@ fn unpack(folder: &Path, name: &str, bytes: &[u8]) -> io::Result<PathBuf> {
     Ok(path)
 }
 
-/// A hash of the bytes (FNV-1a, 64 bits). It tells versions apart; nothing is trusted for it.
+/// Whether these bytes have the checksum and the length that stand in the last eight bytes of the gzip file (RFC 1952).
+fn is_content(packed: &[u8], there: &[u8]) -> bool {
+    let mut trailer = crc32fast::hash(there).to_le_bytes().to_vec();
+    trailer.extend((there.len() as u32).to_le_bytes());
+    packed.ends_with(&trailer)
+}
+
+/// A hash of the bytes (FNV-1a, 64 bits). It separates versions; nothing is trusted for it.
 fn fnv_1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
@@ -118,6 +126,14 @@ fn fnv_1a(bytes: &[u8]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use flate2::{Compression, write::GzEncoder};
+    use std::io::Write;
+
+    fn gzip(bytes: &[u8]) -> Vec<u8> {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+        encoder.write_all(bytes).expect("compresses");
+        encoder.finish().expect("compresses")
+    }
 
     fn names(folder: &Path) -> Vec<String> {
         let entries = fs::read_dir(folder).expect("a folder");
@@ -128,19 +144,19 @@ mod tests {
     fn it_is_unpacked_once_and_anew_when_its_bytes_are_not_those_any_more() {
         let home = tempfile::tempdir().expect("a folder");
         let folder = home.path().join("not/there/yet");
-        let path = unpack(&folder, "libx.so", b"first").expect("unpacks");
+        let path = unpack(&folder, "libx.so", &gzip(b"first")).expect("unpacks");
         let written = || fs::metadata(&path).and_then(|data| data.modified()).expect("a file");
         let own = path.parent().expect("a folder");
         assert_eq!(path.file_name().and_then(|name| name.to_str()), Some("libx.so"));
         assert_eq!(fs::metadata(&path).expect("a file").permissions().mode() & 0o777, 0o644);
         let before = written();
-        assert_eq!(unpack(&folder, "libx.so", b"first").expect("unpacks"), path);
+        assert_eq!(unpack(&folder, "libx.so", &gzip(b"first")).expect("unpacks"), path);
         assert_eq!(written(), before, "nothing is written twice");
         fs::write(&path, b"cut").expect("writes");
-        assert_eq!(unpack(&folder, "libx.so", b"first").expect("unpacks"), path);
+        assert_eq!(unpack(&folder, "libx.so", &gzip(b"first")).expect("unpacks"), path);
         assert_eq!(fs::read(&path).expect("a file"), b"first");
         assert_eq!(names(own).len(), 1, "nothing else is left there");
-        assert_ne!(unpack(&folder, "libx.so", b"second").expect("unpacks"), path);
+        assert_ne!(unpack(&folder, "libx.so", &gzip(b"second")).expect("unpacks"), path);
     }
 
     #[test]
@@ -148,7 +164,7 @@ mod tests {
         let home = tempfile::tempdir().expect("a folder");
         let file = home.path().join("a-file");
         fs::write(&file, "").expect("writes");
-        let error = unpack(&file.join("below"), "libx.so", b"").expect_err("no folder");
+        let error = unpack(&file.join("below"), "libx.so", &gzip(b"")).expect_err("no folder");
         assert!(error.to_string().contains("a-file/below"), "{error}");
     }
 }

@@ -4,7 +4,7 @@ use lineup_bundle::{Library, built_from};
 use std::sync::LazyLock;
 
 static IN_FULL: LazyLock<String> = LazyLock::new(|| {
-    let of = |library: Library| match library.bytes() {
+    let of = |library: Library| match library.packed() {
         Some(_) => "in this program",
         None => "next to this program",
     };
