@@ -29,6 +29,10 @@ impl Collector<'_> {
         match decl.filter(is_named) {
             Some(decl) => {
                 self.note_atomic_reference(decl, &arguments, id);
+                // `std::addressof(x->a)` is `&x->a`.
+                if let (true, [place]) = (library_functions::is_address_of(&decl.usr, &decl.name), &arguments[..]) {
+                    return self.address_of_place(*place);
+                }
                 for callee in callees {
                     self.object_of_method(callee);
                 }
@@ -194,6 +198,7 @@ impl Collector<'_> {
         self.note_sizes(id, arguments);
         self.note_distances_given(&decl.usr, arguments);
         self.note_array_parameters(id, decl, &given);
+        self.note_library_iterators(id, decl, &given);
         self.note_library_bytes(id, decl, arguments);
         self.note_direct_file(decl, arguments);
         self.note_given_by_value(id, decl);
@@ -251,6 +256,29 @@ impl Collector<'_> {
             let ty = self.tree.ty(ty);
             if let (TypeKind::Array(_, Some(2..)), Some(bytes)) = (ty.kind, ty.size_bytes) {
                 self.act(&Self::objects(values), &Act::Spans(bytes), id);
+            }
+        }
+    }
+
+    /// `std::copy_n(&x->a, 3, to)`: the C++ library may step a pointer that it is given by value.
+    fn note_library_iterators(&mut self, id: NodeId, decl: &Decl, given: &[Vec<Value>]) {
+        let tree = self.tree;
+        if !library_functions::may_step(&decl.usr, &decl.name) {
+            return;
+        }
+        let Some(function) = tree.function_types.get(&decl.ty) else { return };
+        // The object before an operator that is a method is not one of its parameters.
+        let object = usize::from(decl.class.is_some() && decl.name.starts_with("operator"));
+        for (&ty, values) in function.takes.iter().zip(given.iter().skip(object)) {
+            let is_reference = tree.ty(ty).spelling.ends_with('&') && &*decl.name != "advance";
+            let mut to = tree.pointee(ty).filter(|_| !is_reference);
+            if &*decl.name == "advance" {
+                to = to.and_then(|to| tree.pointee(to));
+            }
+            if let Some(to) = to.map(|to| tree.ty(to))
+                && matches!(to.kind, TypeKind::Scalar | TypeKind::Pointer(_))
+            {
+                self.act(values, &Act::Walk(to.spelling.clone(), true), id);
             }
         }
     }

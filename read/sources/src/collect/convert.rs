@@ -173,10 +173,14 @@ impl Collector<'_> {
         self.note_use_as(&places, held, at);
     }
 
-    /// `reinterpret_cast<X &>(object)`.
+    /// `reinterpret_cast<X &>(object)`, `reinterpret_cast<X &>(object.member)`.
     fn note_reference_cast(&mut self, id: NodeId, child: NodeId) {
         let tree = self.tree;
         let (to, from) = (tree.node(id).ty, tree.node(child).ty);
+        // A cast of the member's value has the reading of it between.
+        if let (Kind::Cast, Some((record, member))) = (&tree.node(id).kind, self.member_named(child)) {
+            self.note_use_as(&[Value::origin(Origin::MemberOf(record, member))], to, id);
+        }
         let is_made = matches!(tree.node(tree.bare(child)).kind, Kind::Call | Kind::InitList);
         let is_cast = tree.node(id).kind == Kind::Cast && !is_made;
         let (Some(from), true) = (tree.record_of(from), is_cast) else { return };

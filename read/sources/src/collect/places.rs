@@ -7,8 +7,13 @@ use crate::tree::{DeclKind, Kind, Name, NodeId, TypeKind};
 
 impl Collector<'_> {
     pub(super) fn address_of(&mut self, id: NodeId) -> Vec<Value> {
+        let Some(&child) = self.tree.node(id).children.first() else { return Vec::new() };
+        self.address_of_place(child)
+    }
+
+    /// The address of a place that this node names.
+    pub(super) fn address_of_place(&mut self, child: NodeId) -> Vec<Value> {
         let tree = self.tree;
-        let Some(&child) = tree.node(id).children.first() else { return Vec::new() };
         let inner = tree.bare(child);
         let mut values = self.value(child);
         let kind = tree.node(inner).kind;

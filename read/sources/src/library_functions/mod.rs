@@ -149,6 +149,21 @@ pub(crate) fn takes_one_number(name: &str) -> bool {
     name.contains("scanf") || ["modf", "sincos", "frexp", "strto"].iter().any(|start| name.starts_with(start))
 }
 
+/// True for functions of the C++ library, by the compiler's name, that may use what lies behind the target of a pointer.
+pub(crate) fn may_step(usr: &str, name: &str) -> bool {
+    const OF_ONE_OBJECT: [&str; 5] = ["launder", "construct_at", "destroy_at", "to_address", "assume_aligned"];
+    usr.starts_with("c:@N@std@")
+        && !OF_ONE_OBJECT.contains(&name)
+        && !name.starts_with("atomic_")
+        && !takes_one_number(name)
+        && name != "remquo"
+}
+
+/// True for the C++ library's function that gives the address of its argument.
+pub(crate) fn is_address_of(usr: &str, name: &str) -> bool {
+    usr.starts_with("c:@N@std@") && name == "addressof"
+}
+
 /// True for functions of text that are given the number of its bytes.
 fn takes_size_of_text(name: &str) -> bool {
     const NAMES: [&str; 7] = ["snprintf", "vsnprintf", "strncpy", "stpncpy", "strncat", "strnlen", "memchr"];

@@ -50,6 +50,25 @@ fn casts_of_references_count() {
 }
 
 #[test]
+fn a_reference_to_a_member_that_is_cast_reaches_what_follows() {
+    for cast in [
+        "int f(T &x) { return reinterpret_cast<int (&)[3]>(x.a)[2]; }",
+        "int f(T &x) { return ((int (&)[3])x.a)[2]; }",
+        "int f(T &x) { return reinterpret_cast<std::array<int, 3> &>(x.a)[2]; }",
+        "long f(T &x) { return reinterpret_cast<long &>(x.a); }",
+        "struct Three { int x, y, z; }; int f(T &x) { return reinterpret_cast<Three &>(x.a).z; }",
+    ] {
+        let text = format!("#include <array>\nstruct T {{ int a; int b; int c; long d; }};\n{cast}");
+        let (freedom, uses) = freedom(&text);
+        assert_ne!(freedom, Freedom::Movable, "{cast}\n{uses}");
+        assert!(uses.contains('a') && uses.contains('b'), "{cast}\n{uses}");
+    }
+    for value in ["long f(T &x) { return (long)x.a; }", "int f(T &x) { return static_cast<int>((x.d)); }"] {
+        movable(&format!("struct T {{ int a; int b; int c; long d; }};\n{value}"));
+    }
+}
+
+#[test]
 fn a_buffer_that_is_taken_for_objects_refuses_them() {
     refused(
         "struct T { int a; long b; }; char buffer[64]; T *f() { return reinterpret_cast<T *>(buffer); }",
@@ -241,4 +260,41 @@ fn values_for_a_class_with_private_members_are_its_constructors() {
         "struct T { int a; int b; int sum() const { return a + b; } }; int f() { const T all[] = {1, 2, 3, 4}; return all[1].sum(); }",
         "without braces",
     );
+}
+
+const LIBRARY: &str = "#include <algorithm>\n#include <functional>\n#include <iterator>\n#include <memory>
+    #include <new>\n#include <numeric>\n#include <utility>\n#include <vector>
+    struct T { int a; int b; int c; long d; };";
+
+#[test]
+fn a_pointer_to_a_member_that_the_library_may_step_holds_what_follows() {
+    for stepped in [
+        "void f(T *x, int *to) { std::copy_n(&x->a, 3, to); }",
+        "void f(T *x) { std::fill_n(&x->a, 3, 0); }",
+        "void f(T *x) { std::for_each_n(&x->a, 3, [](int &each) { each = 0; }); }",
+        "int f(T *x) { return *std::next(&x->a, 2); }",
+        "int f(T *x) { int *at = &x->a; std::advance(at, 2); return *at; }",
+        "int f(T *x, int n) { return std::accumulate(&x->a, std::next(&x->a, n), 0); }",
+        "std::vector<int> f(T *x, const int *end) { return std::vector<int>(static_cast<const int *>(&x->a), end); }",
+        "int f(T *x) { return std::addressof(x->a)[2]; }",
+        "int f(T *x) { int *at = std::addressof(x->a); at += 2; return *at; }",
+        "int f(T *x) { std::function<int(int *)> third = [](int *p) { return p[2]; }; return third(&x->a); }",
+    ] {
+        let (freedom, uses) = freedom(&format!("{LIBRARY}\n{stepped}"));
+        assert_ne!(freedom, Freedom::Movable, "{stepped}");
+        assert!(uses.contains("is stepped through like an array of int"), "{stepped}\n{uses}");
+    }
+}
+
+#[test]
+fn the_library_s_functions_of_one_object_hold_nothing() {
+    for harmless in [
+        "int f(T *x) { std::swap(x->a, x->b); return std::min(x->a, x->c) + std::exchange(x->b, 1); }",
+        "void f(T *x, std::vector<int *> &all) { all.push_back(&x->a); all.emplace_back(&x->b); }",
+        "std::pair<int *, int> f(T *x) { return std::make_pair(&x->a, 1); }",
+        "int f(T *x) { return *std::launder(std::addressof(x->a)); }",
+        "int f(T *x) { return *std::addressof(x->a); }",
+    ] {
+        movable(&format!("{LIBRARY}\n{harmless}"));
+    }
 }
