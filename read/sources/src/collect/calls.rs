@@ -30,7 +30,9 @@ impl Collector<'_> {
             Some(decl) => {
                 self.note_atomic_reference(decl, &arguments, id);
                 // `std::addressof(x->a)` is `&x->a`.
-                if let (true, [place]) = (library_functions::is_address_of(&decl.usr, &decl.name), &arguments[..]) {
+                if let (true, [place]) =
+                    (library_functions::is_address_of(&decl.usr, &decl.name), &arguments[..])
+                {
                     return self.address_of_place(*place);
                 }
                 for callee in callees {

@@ -151,7 +151,8 @@ pub(crate) fn takes_one_number(name: &str) -> bool {
 
 /// True for functions of the C++ library, by the compiler's name, that may use what lies behind the target of a pointer.
 pub(crate) fn may_step(usr: &str, name: &str) -> bool {
-    const OF_ONE_OBJECT: [&str; 5] = ["launder", "construct_at", "destroy_at", "to_address", "assume_aligned"];
+    const OF_ONE_OBJECT: [&str; 5] =
+        ["launder", "construct_at", "destroy_at", "to_address", "assume_aligned"];
     usr.starts_with("c:@N@std@")
         && !OF_ONE_OBJECT.contains(&name)
         && !name.starts_with("atomic_")

@@ -282,6 +282,7 @@ impl<'u, 'r> Reader<'u, 'r> {
         self.tree.nodes[id].children = known.into_iter().map(|(_, node)| node).collect();
         self.generic -= u32::from(is_generic);
         self.settle_unary(id);
+        self.settle_offset(id, cursor);
         id
     }
 
@@ -383,6 +384,38 @@ impl<'u, 'r> Reader<'u, 'r> {
             _ => Kind::Count,
         };
         self.tree.nodes[id].kind = kind;
+    }
+
+    /// `(size_t)&((T *)0)->member` is `offsetof(T, member)`.
+    fn settle_offset(&mut self, id: NodeId, cursor: Cursor<'u>) {
+        let node = &self.tree.nodes[id];
+        let is_number = matches!(self.tree.types[node.ty].kind, TypeKind::Scalar);
+        if node.kind != Kind::Cast || !is_number || self.generic > 0 {
+            return;
+        }
+        let address = &self.tree.nodes[self.tree.uncast(id)];
+        let Some(&place) = address.children.first().filter(|_| address.kind == Kind::AddressOf) else {
+            return;
+        };
+        let mut place = self.tree.bare(place);
+        loop {
+            let node = &self.tree.nodes[place];
+            let Some(&base) = node.children.first() else { return };
+            let inner = self.tree.bare(base);
+            match (&node.kind, &self.tree.nodes[inner].kind) {
+                (Kind::Member | Kind::Subscript, Kind::Member | Kind::Subscript) => place = inner,
+                (Kind::Member, _) => break,
+                _ => return,
+            }
+        }
+        let base = self.tree.nodes[place].children[0];
+        let base = &self.tree.nodes[self.tree.uncast(base)];
+        if base.kind == Kind::Integer && base.value == Some(0) {
+            self.tree.nodes[place].kind = Kind::MemberRef;
+            self.tree.nodes[place].children.clear();
+            let node = &mut self.tree.nodes[id];
+            (node.kind, node.children, node.value) = (Kind::OffsetOf, vec![place], cursor.evaluate());
+        }
     }
 
     pub(super) fn type_of(&mut self, ty: ClangType<'u>) -> TypeId {

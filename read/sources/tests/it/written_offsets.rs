@@ -90,3 +90,31 @@ fn numbers_of_one_table_are_not_those_of_another() {
         int *of_t(struct t *x) { return get(x, fields); } int *of_other(struct other *x) { return get(x, &others[1]); }";
     movable(&c(text));
 }
+
+#[test]
+fn the_address_of_a_null_pointer_s_member_is_an_offset() {
+    for offset in ["((size_t)&((struct t *)0)->m)", "((unsigned long)(&(((struct t *)NULL)->m)))"] {
+        let text = |body: &str| c(&format!("#define OFF(m) {offset}\n{body}"));
+        movable(&text(
+            "static const size_t table[] = { OFF(a), OFF(b), OFF(room[2]), OFF(c) };
+             int get(struct t *x, int i) { return *(int *)((char *)x + table[i]); }",
+        ));
+        movable(&text(
+            "struct t *whole(int *b) { return (struct t *)((char *)b - OFF(b)); }
+             int get(int *b) { return whole(b)->a; }",
+        ));
+        asks(
+            &text(
+                "static const size_t table[] = { OFF(a), 16 };
+                 int get(struct t *x, int i) { return *(int *)((char *)x + table[i]); }",
+            ),
+            &keep(&["c"]),
+            GOES,
+        );
+        asks(
+            &text("int get(struct t *x) { return ((int *)x)[OFF(c) / 4]; }"),
+            &Verdict::Boundary("c".to_string()),
+            "code computes with the offset of c",
+        );
+    }
+}
