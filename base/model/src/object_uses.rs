@@ -47,10 +47,35 @@ pub struct HeapCall {
     pub line: u32,
     /// Column of the function's name in bytes, from 1.
     pub column: u32,
-    /// The function.
+    /// The function of the C library.
     pub function: HeapFunction,
+    /// The program's own function that the sources name instead.
+    pub wrapper: Option<HeapWrapper>,
     /// The pointer of a file that is set to its result, or given to it.
     pub variable: Option<String>,
+}
+
+impl HeapCall {
+    /// The function's name in the sources.
+    pub fn name(&self) -> &str {
+        self.wrapper.as_ref().map_or(self.function.name(), |wrapper| &wrapper.name)
+    }
+}
+
+/// A function of a program that does no more with memory than give on the result of `malloc` or `calloc`, or give its
+/// argument to `free`.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct HeapWrapper {
+    /// Its name.
+    pub name: String,
+    /// Its declaration, without the semicolon.
+    pub declaration: String,
+    /// The file that defines it, relative to the source folder where it lies in it.
+    pub path: String,
+    /// Other units do not find it.
+    pub is_static: bool,
+    /// Its two arguments are the number of objects and the size of one, in some order.
+    pub takes_count: bool,
 }
 
 /// A function of the C library that gives memory or takes it back.

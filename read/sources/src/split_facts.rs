@@ -2,7 +2,7 @@
 //! that names a member, each place that makes or ends objects, and each use that the edit could not follow.
 
 use crate::runs::Runs;
-use lineup_model::object_uses::{HeapCall, NamedMember, Storage};
+use lineup_model::object_uses::{HeapCall, HeapFunction, HeapWrapper, NamedMember, Storage};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A use that keeps a member, or every member, in the object.
@@ -72,6 +72,20 @@ pub struct SplitFacts {
     pub has_one_thread: bool,
 }
 
+/// A call of a function of the program that makes or ends objects if the function is a wrapper.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct WrappedCall {
+    /// libclang's name of the function.
+    pub(crate) function: String,
+    /// The call, with the name of the function and without what its definition says.
+    pub(crate) call: HeapCall,
+    /// The use that the call is of another function.
+    pub(crate) hold: SplitHold,
+}
+
+/// The C library's function that a definition stands for, and its name; `None` where it does more.
+pub(crate) type Wrapping = Option<(HeapFunction, HeapWrapper)>;
+
 /// The facts of one unit, or of the whole program.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct AllSplitFacts {
@@ -81,6 +95,10 @@ pub(crate) struct AllSplitFacts {
     pub(crate) in_templates: BTreeMap<String, (String, u32)>,
     /// Functions of the program that take the place of the C library's `malloc`, `calloc` or `free`.
     pub(crate) allocators: BTreeSet<(String, String, u32)>,
+    /// The definitions of functions that may be wrappers, by libclang's name.
+    pub(crate) wrappers: BTreeMap<String, BTreeSet<Wrapping>>,
+    /// Calls of such functions, by libclang's name of the class.
+    pub(crate) wrapped_calls: BTreeMap<String, BTreeSet<WrappedCall>>,
     /// Code that may start threads.
     pub(crate) starts_threads: bool,
     /// Functions that the program declares by itself, by libclang's name: where it does not define them, they may start
@@ -113,6 +131,12 @@ impl AllSplitFacts {
             self.in_templates.entry(member).or_insert(at);
         }
         self.allocators.extend(other.allocators);
+        for (function, definitions) in other.wrappers {
+            self.wrappers.entry(function).or_default().extend(definitions);
+        }
+        for (class, calls) in other.wrapped_calls {
+            self.wrapped_calls.entry(class).or_default().extend(calls);
+        }
         self.starts_threads |= other.starts_threads;
         self.own_declarations.extend(other.own_declarations);
         self.runs.add(other.runs);
@@ -126,6 +150,12 @@ impl AllSplitFacts {
         relative: impl Fn(&str) -> String,
     ) -> Option<SplitFacts> {
         let mut facts = self.classes.get(class)?.clone();
+        for wrapped in self.wrapped_calls.get(class).into_iter().flatten() {
+            match self.through_wrapper(wrapped) {
+                Some(call) => drop(facts.heap_calls.insert(call)),
+                None => drop(facts.holds.insert(wrapped.hold.clone())),
+            }
+        }
         let in_templates = members.iter().filter_map(|member| Some((member, self.in_templates.get(member)?)));
         facts.holds.extend(in_templates.map(|(member, (path, line))| SplitHold {
             member: Some(member.clone()),
@@ -147,7 +177,13 @@ impl AllSplitFacts {
         };
         let is_made_once = self.runs.make_once(&facts.heap_calls);
         let heap_calls = facts.heap_calls.into_iter();
-        let heap_calls = heap_calls.map(|call| HeapCall { path: relative(&call.path), ..call }).collect();
+        let heap_calls = heap_calls.map(|mut call| {
+            call.path = relative(&call.path);
+            if let Some(wrapper) = &mut call.wrapper {
+                wrapper.path = relative(&wrapper.path);
+            }
+            call
+        });
         let declared = |all: BTreeMap<ObjectVariable, u32>| {
             let relative = |(one, units): (ObjectVariable, u32)| {
                 (ObjectVariable { path: relative(&one.path), ..one }, units)
@@ -155,7 +191,7 @@ impl AllSplitFacts {
             all.into_iter().map(relative).collect()
         };
         Some(SplitFacts {
-            heap_calls,
+            heap_calls: heap_calls.collect(),
             is_made_once,
             variables: declared(facts.variables),
             pointers: declared(facts.pointers),
@@ -167,5 +203,18 @@ impl AllSplitFacts {
             initialised: named(facts.initialised),
             is_compared: facts.is_compared,
         })
+    }
+
+    /// The call with what the definition of its function says.
+    fn through_wrapper(&self, wrapped: &WrappedCall) -> Option<HeapCall> {
+        let mut definitions = self.wrappers.get(&wrapped.function)?.iter();
+        let (Some(Some((function, wrapper))), None) = (definitions.next(), definitions.next()) else {
+            return None;
+        };
+        let makes = |one: HeapFunction| one != HeapFunction::Free;
+        let is_like = makes(*function) == makes(wrapped.call.function);
+        let call =
+            || HeapCall { function: *function, wrapper: Some(wrapper.clone()), ..wrapped.call.clone() };
+        is_like.then(call)
     }
 }

@@ -279,6 +279,46 @@ static void item_free(struct item *ended)
 }
 
 #[test]
+fn objects_come_from_the_program_s_own_functions_as_before() {
+    let own = "static void *xmalloc(size_t size)\n{\n    void *p = malloc(size);\n\n    if (!p)\n        abort();
+    return p;\n}\n\nstatic void xfree(void *p)\n{\n    if (p)\n        free(p);\n}\n\nstatic struct item *first;\n";
+    let program = PROGRAM
+        .replace("static struct item *first;\n", own)
+        .replace("(struct item *)malloc(sizeof(struct item))", "xmalloc(sizeof *one)")
+        .replace("        free(first);", "        xfree(first);");
+    let edited = split(&program);
+    let text = &edited["a.c"];
+    for part in [
+        "#include \"item.h\"\n\nstatic void xfree(void *);\nstatic void *xmalloc(size_t);\n\n/* Hot parts",
+        "    struct item_cold *part = xmalloc(sizeof *part);\n",
+        "        made = xmalloc(count * sizeof *made);\n",
+        "    if (!part || !made) {\n        xfree(part);\n",
+        "    xfree(ended->cold);\n",
+        "    struct item *one = item_new();\n",
+        "        item_free(first);\n",
+    ] {
+        assert!(text.contains(part), "{part}{text}");
+    }
+    let zeroed = program
+        .replace("void *p = malloc(size);", "void *p = calloc(1, size);")
+        .replace("    one->made_at = 10 * key;\n", "    one->made_at += 10 * key;\n");
+    let text = &split(&zeroed)["a.c"];
+    assert!(text.contains("    struct item *one = item_new_zeroed();\n"), "{text}");
+    assert!(text.contains("        made = xmalloc(count * sizeof *made);\n"), "{text}");
+}
+
+#[test]
+fn objects_of_two_functions_stay_in_one_piece() {
+    let own =
+        "static void *xmalloc(size_t size)\n{\n    return malloc(size);\n}\n\nstatic struct item *first;\n";
+    let program = PROGRAM.replace("static struct item *first;\n", own).replace(
+        "    mass = &last->mass;\n",
+        "    rest = xmalloc(sizeof *rest);\n    free(rest);\n    mass = &last->mass;\n",
+    );
+    refused(&program, "make or end its objects");
+}
+
+#[test]
 fn arrays_of_objects_have_an_array_of_parts() {
     let program = PROGRAM
         .replace("#include \"item.h\"\n", &HEADER[HEADER.find("struct item").expect("it")..HEADER.len() - 8])
@@ -370,11 +410,15 @@ fn objects_that_are_not_made_by_calls_that_are_seen_stay_whole() {
         ("#define NEW(p) ((p) = malloc(sizeof *(p)))", "NEW(last);", "a macro makes its objects"),
         ("#define END(p) free(p)", "END(add(1));", "a macro ends its objects"),
         (
-            "static void *get(size_t n) { return malloc(n); }",
+            "static void *get(size_t n) { return malloc(n + 8); }",
             "last = get(sizeof *last);",
             "get() gives an object",
         ),
-        ("static void end(void *p) { free(p); }", "end(add(1));", "end() is given an object"),
+        (
+            "static void end(void *p) { memset(p, 0, 8); free(p); }",
+            "end(add(1));",
+            "end() is given an object",
+        ),
         ("union any { struct item *one; long *number; };", "", "a union holds a pointer to an object"),
         ("", "printf(\"%ld\", (long)add(1));", "a pointer to an object comes from one to something else"),
     ] {

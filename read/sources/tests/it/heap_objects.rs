@@ -51,6 +51,78 @@ fn calls_that_make_and_end_objects_have_their_places() {
 }
 
 #[test]
+fn functions_that_give_on_the_library_s_memory_make_and_end_objects() {
+    for (wrapper, function) in [
+        ("void *get(size_t n) { return malloc(n); }", "Malloc"),
+        ("static void *get(size_t n) { void *p = malloc(n ? n : 1); if (!p) abort(); return p; }", "Malloc"),
+        (
+            "void *get(size_t n) { void *p; if (n == 0) n = 1; while ((p = malloc(n)) == NULL) abort(); return p; }",
+            "Malloc",
+        ),
+        ("void *get(unsigned n) { char *p = calloc(1, n); if (p) return p; return NULL; }", "Calloc"),
+        (
+            "void *get(size_t n) { void *p = malloc(n); if (p != NULL) memset(p, 0, n); return (void *)p; }",
+            "Malloc",
+        ),
+    ] {
+        let code = format!(
+            "{wrapper}\nstatic void put(void *p) {{ if (p) free(p); }}
+            void f(size_t n) {{ first = get(sizeof *first); first = get(n * sizeof(struct t)); put(first); }}"
+        );
+        free(&code);
+        let named: Vec<String> = facts(&code)
+            .heap_calls
+            .iter()
+            .map(|call| format!("{:?} by {} {}:{}", call.function, call.name(), call.line - 5, call.column))
+            .collect();
+        let made = |column| format!("{function} by get 3:{column}");
+        assert_eq!(named, [made(40), made(68), "Free by put 3:95".to_owned()], "{code}");
+    }
+    let by_two = "void *get(size_t size, size_t n) { void *p = calloc(n, size); if (!p) abort(); return p; }
+        void f(void) { first = get(sizeof *first, 4); }";
+    let facts = facts(by_two);
+    let wrapper = facts.heap_calls.first().and_then(|call| call.wrapper.clone()).expect("a wrapper");
+    assert_eq!(wrapper.declaration, "void *get(size_t, size_t)");
+    assert!(wrapper.takes_count && !wrapper.is_static);
+}
+
+#[test]
+fn functions_that_do_more_with_memory_hold_all_members() {
+    for more in [
+        "char pool[4096], *next = pool; void *get(size_t n) { void *p = next; next += n; return p; }",
+        "void *get(size_t n) { char *p = malloc(n + 16); return p + 16; }",
+        "void *get(size_t n) { n = (n + 63) / 64 * 64; return malloc(n); }",
+        "void *get(size_t n) { n += 8; return malloc(n); }",
+        "void grow(size_t *n) { *n = 80; } void *get(size_t n) { grow(&n); return malloc(n); }",
+        "void *kept; void *get(size_t n) { void *p = malloc(n); kept = p; return p; }",
+        "void *kept; void *get(size_t n) { return kept = malloc(n); }",
+        "void keep(void *p); void *get(size_t n) { void *p = malloc(n); keep(p); return p; }",
+        "void *get(size_t n) { static void *p; if (!p) p = malloc(n); return p; }",
+        "void *get(size_t n) { size_t *p = malloc(n); *p = n; return p; }",
+        "void *get(size_t n) { void *p = malloc(n), *q = malloc(n); free(q); return p; }",
+        "void *get(size_t n) { return malloc(80); }",
+        "void *get(size_t n);",
+    ] {
+        held(&format!("{more}\nvoid f(void) {{ first = get(sizeof *first); }}"), "*: get() gives an object");
+    }
+    for more in [
+        "void *list; void put(void *p) { *(void **)p = list; list = p; }",
+        "void put(void *p) { memset(p, 0, 8); free(p); }",
+        "void *last; void put(void *p) { free(last); last = p; }",
+        "void put(void *p);",
+    ] {
+        held(&format!("{more}\nvoid f(void) {{ put(first); }}"), "*: put() is given an object");
+    }
+    let sum = "void *get(size_t size, size_t n) { return malloc(n + size); }
+        void f(void) { first = get(sizeof *first, 4); }";
+    held(sum, "*: get() gives an object");
+    held(
+        "#define NEW(p) p = get(sizeof *(p))\nvoid *get(size_t n) { return malloc(n); }\nvoid f(void) { NEW(first); }",
+        "*: get() gives",
+    );
+}
+
+#[test]
 fn members_have_their_places_in_arguments_of_macros_too() {
     let code = "#define TWICE(x) ((x) + (x))
 int f(struct t *p) { assert(p->mass > 0); return TWICE(p->key) + (*p).key + first[2].next->key; }";

@@ -306,7 +306,9 @@ fn writers(sources: &Sources, meaning: &SplitMeaning) -> Result<&'static [Writer
     match (meaning.variables.first(), is_made) {
         (None, false) => Err(refused("no call is seen that makes its objects")),
         (None, true) => {
-            let is_array = Calls::read(sources, &meaning.heap_calls).is_ok_and(|calls| calls.makes.several);
+            let is_wrapped = meaning.heap_calls.iter().any(|call| call.wrapper.is_some());
+            let is_array = !is_wrapped
+                && Calls::read(sources, &meaning.heap_calls).is_ok_and(|calls| calls.makes.several);
             Ok(match is_array {
                 true => &[array_text::held, array_text::made, heap_text::write],
                 false => &[heap_text::write],

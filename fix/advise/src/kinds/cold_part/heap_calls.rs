@@ -1,7 +1,6 @@
 //! The texts of calls that make objects: `(struct t *)malloc(n * sizeof(struct t))`.
 
 use crate::text::lex::{Kind, Lexed};
-use lineup_model::object_uses::HeapFunction;
 use std::ops::Range;
 
 /// A call that makes objects, in bytes of its text.
@@ -14,18 +13,18 @@ pub(crate) struct MakingCall {
 }
 
 impl MakingCall {
-    /// The call whose function's name is this token. `None` when its size is not a number of objects for certain.
-    pub(crate) fn read(lexed: &Lexed<'_>, name: usize, function: HeapFunction) -> Option<MakingCall> {
+    /// The call whose function's name is this token; the function may take the number of objects and their size as two
+    /// arguments. `None` when its size is not a number of objects for certain.
+    pub(crate) fn read(lexed: &Lexed<'_>, name: usize, takes_count: bool) -> Option<MakingCall> {
         let open = lexed.next_code(name + 1, lexed.tokens.len())?;
         if lexed.str(open) != "(" {
             return None;
         }
         let close = lexed.closing(open, lexed.tokens.len())?;
         let tokens: Vec<usize> = (open + 1..close).filter(|&token| lexed.is_code(token)).collect();
-        let count = match function {
-            HeapFunction::Malloc => of_product(lexed, &tokens)?,
-            HeapFunction::Calloc => of_arguments(lexed, &tokens)?,
-            HeapFunction::Free => return None,
+        let count = match takes_count {
+            false => of_product(lexed, &tokens)?,
+            true => of_arguments(lexed, &tokens)?,
         };
         let start = cast_before(lexed, name).unwrap_or(name);
         Some(MakingCall {
@@ -169,9 +168,7 @@ mod tests {
     fn read(text: &str) -> Option<(&str, Option<&str>)> {
         let lexed = Lexed::new(text);
         let name = (0..lexed.tokens.len()).find(|&at| matches!(lexed.str(at), "malloc" | "calloc"))?;
-        let is_malloc = lexed.str(name) == "malloc";
-        let function = if is_malloc { HeapFunction::Malloc } else { HeapFunction::Calloc };
-        let call = MakingCall::read(&lexed, name, function)?;
+        let call = MakingCall::read(&lexed, name, lexed.str(name) == "calloc")?;
         Some((&text[call.whole], call.count.map(|count| &text[count])))
     }
 

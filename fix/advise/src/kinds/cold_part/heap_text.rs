@@ -17,8 +17,8 @@ use crate::kinds::cold_part::heap_calls::MakingCall;
 use crate::patch::text_edits::Edit;
 use crate::proposal::{HeapChange, PartPlace};
 use crate::text::sources::Sources;
-use lineup_model::object_uses::{HeapCall, HeapFunction};
-use std::collections::BTreeSet;
+use lineup_model::object_uses::{HeapCall, HeapFunction, HeapWrapper};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 /// Hot parts in a block.
@@ -46,6 +46,8 @@ pub(crate) fn write(
     let mut below = part_declaration(&names.whole, &names.part, (lexed.text, &spans));
     let files: BTreeSet<&str> = meaning.heap_calls.iter().map(|call| call.path.as_str()).collect();
     let (only, is_header) = (files.first().copied().unwrap_or_default(), !path.ends_with(".c"));
+    let wrappers: BTreeSet<&HeapWrapper> =
+        meaning.heap_calls.iter().filter_map(|call| call.wrapper.as_ref()).collect();
     let place = match (files.len(), only == path) {
         (1, false) => meaning
             .heap_calls
@@ -61,11 +63,22 @@ pub(crate) fn write(
     };
     match place {
         Some(at) => {
-            let text = format!("\n{}", functions(only, false));
+            let declared = declarations(wrappers.iter().filter(|wrapper| wrapper.path == only));
+            let text = format!("\n{declared}{}", functions(only, false));
             edits.entry(only.to_owned()).or_default().push((at..at, text));
         }
         None => {
+            if let Some(wrapper) = wrappers.iter().find(|wrapper| is_header && wrapper.is_static) {
+                let why = format!(
+                    "{} makes or ends its objects, and the file of the struct does not know it",
+                    wrapper.name
+                );
+                return Err(Binding::new(Constraint::UnclearSource).because(why));
+            }
             below.push('\n');
+            below.push_str(&declarations(
+                wrappers.iter().filter(|wrapper| is_header || wrapper.path == *path),
+            ));
             below.push_str(&functions(path, is_header));
             edits.entry(path.clone()).or_default().extend(missing_include(ground));
         }
@@ -88,39 +101,88 @@ pub(crate) struct Calls {
     pub(crate) makes: Makes,
 }
 
+/// Declarations of the program's own functions, ahead of the functions that call them.
+fn declarations<'w>(wrappers: impl Iterator<Item = &'w &'w HeapWrapper>) -> String {
+    let mut text: String = wrappers.map(|wrapper| format!("{};\n", wrapper.declaration)).collect();
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    text
+}
+
 /// The functions that are needed.
 #[derive(Default)]
 pub(crate) struct Makes {
-    /// By `malloc`, by `calloc`.
-    by: BTreeSet<HeapFunction>,
+    /// The names that the sources have for `malloc`, `calloc` and `free`, and whether each takes a number of objects and a
+    /// size.
+    by: BTreeMap<HeapFunction, (String, bool)>,
     /// Some calls make several objects at once.
     pub(crate) several: bool,
-    ends: bool,
     /// Hot parts come from blocks.
     in_blocks: bool,
+}
+
+impl Makes {
+    /// The functions that make objects.
+    fn making(&self) -> impl Iterator<Item = HeapFunction> {
+        self.by.keys().copied().filter(|by| *by != HeapFunction::Free)
+    }
+
+    fn ends(&self) -> bool {
+        self.by.contains_key(&HeapFunction::Free)
+    }
+
+    /// A call for the memory of objects, by a function that the program calls for it.
+    fn memory(&self, function: HeapFunction, count: Option<&str>, of: &str) -> String {
+        match self.by.get(&function) {
+            Some((name, true)) => format!("{name}({}, sizeof *{of})", count.unwrap_or("1")),
+            Some((name, false)) => match count {
+                Some(count) => format!("{name}({count} * sizeof *{of})"),
+                None => format!("{name}(sizeof *{of})"),
+            },
+            // One of both makes objects.
+            None => match function {
+                HeapFunction::Malloc => self.memory(HeapFunction::Calloc, count, of),
+                _ => self.memory(HeapFunction::Malloc, count, of),
+            },
+        }
+    }
+
+    /// The function that ends objects.
+    fn free(&self) -> &str {
+        self.by.get(&HeapFunction::Free).map_or("free", |(name, _)| name)
+    }
 }
 
 impl Calls {
     pub(crate) fn read(sources: &Sources, calls: &[HeapCall]) -> Result<Calls, Binding> {
         let (mut making, mut ending, mut makes) = (Vec::new(), Vec::new(), Makes::default());
         for call in calls {
-            let name = call.function.name();
+            let name = call.name();
             let at = place(sources, &call.path, (call.line, call.column), name)?;
+            let takes_count = match &call.wrapper {
+                Some(wrapper) => wrapper.takes_count,
+                None => call.function == HeapFunction::Calloc,
+            };
+            let own = (name.to_owned(), takes_count);
+            let known = makes.by.entry(call.function).or_insert_with(|| own.clone());
+            if *known != own {
+                let why = format!("{} and {name} make or end its objects", known.0);
+                return Err(Binding::new(Constraint::UnclearSource).at(&call.path, call.line).because(why));
+            }
             if call.function == HeapFunction::Free {
-                makes.ends = true;
                 ending.push((call.path.clone(), at..at + name.len()));
                 continue;
             }
             let lexed = sources.lexed(&call.path);
             let made = lexed.and_then(|lexed| {
                 let token = lexed.tokens.partition_point(|token| token.start() < at);
-                MakingCall::read(&lexed, token, call.function)
+                MakingCall::read(&lexed, token, takes_count)
             });
             let made = made.ok_or_else(|| {
                 let why = "the number of objects that a call makes is not understood";
                 Binding::new(Constraint::UnclearSource).at(&call.path, call.line).because(why)
             })?;
-            makes.by.insert(call.function);
             makes.several |= made.count.is_some();
             making.push((call.path.clone(), call.function, made));
         }
@@ -218,24 +280,24 @@ impl Names {
                 "/* Hot parts that no object uses: they come in blocks, side by side, and are kept. */\nstatic {} *{};\n",
                 self.whole, self.spare
             ));
-            all.push(self.block_maker_text(style));
-            all.extend(makes.by.contains(&HeapFunction::Calloc).then(|| self.block_zeroed_text(style)));
-            all.extend(makes.ends.then(|| self.block_ender_text(style)));
+            all.push(self.block_maker_text(style, makes));
+            all.extend(makes.by.contains_key(&HeapFunction::Calloc).then(|| self.block_zeroed_text(style)));
+            all.extend(makes.ends().then(|| self.block_ender_text(style, makes.free())));
         } else {
-            all.extend(makes.by.iter().map(|&by| self.maker_text(style, by, makes.several)));
-            all.extend(makes.ends.then(|| self.ender_text(style)));
+            all.extend(makes.making().map(|by| self.maker_text(style, by, makes)));
+            all.extend(makes.ends().then(|| self.ender_text(style, makes.free())));
         }
         all.join("\n")
     }
 
     /// The function that makes objects with both parts. The memory for no object is that for one: `free` reads it.
-    fn maker_text(&self, style: &Style, function: HeapFunction, several: bool) -> String {
+    fn maker_text(&self, style: &Style, function: HeapFunction, makes: &Makes) -> String {
         let (whole, part, member, name) = (&self.whole, &self.part, &self.member, self.maker(function));
-        let allocated = |of: &str| match (function, several) {
-            (HeapFunction::Calloc, true) => format!("calloc(count ? count : 1, sizeof *{of})"),
-            (HeapFunction::Calloc, false) => format!("calloc(1, sizeof *{of})"),
-            (_, true) => format!("malloc((count ? count : 1) * sizeof *{of})"),
-            (_, false) => format!("malloc(sizeof *{of})"),
+        let (several, free) = (makes.several, makes.free());
+        let allocated = |of: &str| {
+            let takes_count = makes.by.get(&function).is_some_and(|(_, takes_count)| *takes_count);
+            let count = if takes_count { "count ? count : 1" } else { "(count ? count : 1)" };
+            makes.memory(function, several.then_some(count), of)
         };
         let (made, cold) = (allocated("made"), allocated("part"));
         let (counter, rest, parameters) = match several {
@@ -249,31 +311,34 @@ impl Names {
         style.function(
             &format!("{whole} *{name}({parameters})"),
             &format!(
-                "\t{whole} *made = {made};\n\tstruct {part} *part = {cold};\n{counter}\n\tif (!made || !part) {{\n\t\tfree(made);\n\
-                 \t\tfree(part);\n\t\treturn NULL;\n\t}}\n\tmade->{member} = part;\n{rest}\treturn made;\n"
+                "\t{whole} *made = {made};\n\tstruct {part} *part = {cold};\n{counter}\n\tif (!made || !part) {{\n\t\t{free}(made);\n\
+                 \t\t{free}(part);\n\t\treturn NULL;\n\t}}\n\tmade->{member} = part;\n{rest}\treturn made;\n"
             ),
         )
     }
 
-    fn ender_text(&self, style: &Style) -> String {
+    fn ender_text(&self, style: &Style, free: &str) -> String {
         let (whole, member) = (&self.whole, &self.member);
         style.function(
             &format!("void {}({whole} *ended)", self.ender),
-            &format!("\tif (ended)\n\t\tfree(ended->{member});\n\tfree(ended);\n"),
+            &format!("\tif (ended)\n\t\t{free}(ended->{member});\n\t{free}(ended);\n"),
         )
     }
 
     /// The same with hot parts from blocks. Those that no object uses are in a list, linked by the pointer to the part.
-    fn block_maker_text(&self, style: &Style) -> String {
+    fn block_maker_text(&self, style: &Style, makes: &Makes) -> String {
         let Names { whole, part, member, maker, spare, .. } = self;
+        let free = makes.free();
+        let cold = makes.memory(HeapFunction::Malloc, None, "part");
+        let block = makes.memory(HeapFunction::Malloc, Some("count"), "made");
         style.function(
             &format!("{whole} *{maker}(void)"),
             &format!(
-                "\tconst size_t count = {BLOCK};\n\tstruct {part} *part = malloc(sizeof *part);\n\t{whole} *made = {spare};\n\
-                 \tsize_t at;\n\n\tif (part && !made) {{\n\t\tmade = malloc(count * sizeof *made);\n\
+                "\tconst size_t count = {BLOCK};\n\tstruct {part} *part = {cold};\n\t{whole} *made = {spare};\n\
+                 \tsize_t at;\n\n\tif (part && !made) {{\n\t\tmade = {block};\n\
                  \t\tfor (at = 0; made && at < count; at++)\n\
                  \t\t\tmade[at].{member} = at + 1 < count ? (void *)(made + at + 1) : NULL;\n\t}}\n\
-                 \tif (!part || !made) {{\n\t\tfree(part);\n\t\treturn NULL;\n\t}}\n\
+                 \tif (!part || !made) {{\n\t\t{free}(part);\n\t\treturn NULL;\n\t}}\n\
                  \t{spare} = (void *)made->{member};\n\tmade->{member} = part;\n\treturn made;\n"
             ),
         )
@@ -291,12 +356,12 @@ impl Names {
         )
     }
 
-    fn block_ender_text(&self, style: &Style) -> String {
+    fn block_ender_text(&self, style: &Style, free: &str) -> String {
         let Names { whole, member, ender, spare, .. } = self;
         style.function(
             &format!("void {ender}({whole} *ended)"),
             &format!(
-                "\tif (!ended)\n\t\treturn;\n\tfree(ended->{member});\n\tended->{member} = (void *){spare};\n\
+                "\tif (!ended)\n\t\treturn;\n\t{free}(ended->{member});\n\tended->{member} = (void *){spare};\n\
                  \t{spare} = ended;\n"
             ),
         )

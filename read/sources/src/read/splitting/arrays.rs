@@ -106,7 +106,7 @@ impl<'u> Reader<'u, '_> {
     }
 
     /// Both sides of `variable = value`.
-    fn assigned(&mut self, expression: Cursor<'u>) -> Option<[Cursor<'u>; 2]> {
+    pub(super) fn assigned(&mut self, expression: Cursor<'u>) -> Option<[Cursor<'u>; 2]> {
         let children = expression.children();
         let [variable, value] = children[..] else { return None };
         let site = self.site(expression);

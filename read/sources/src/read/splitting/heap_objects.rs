@@ -47,7 +47,10 @@ impl<'u> Reader<'u, '_> {
             CXCursor_CallExpr => self.note_end(cursor),
             CXCursor_StructDecl if cursor.is_definition() => self.note_struct(cursor),
             CXCursor_UnionDecl if cursor.is_definition() => self.note_union(cursor),
-            CXCursor_FunctionDecl if cursor.is_definition() => self.note_allocator(cursor),
+            CXCursor_FunctionDecl if cursor.is_definition() => {
+                self.note_allocator(cursor);
+                self.note_heap_wrapper(cursor);
+            }
             _ => {}
         }
         if (CXCursor_UnexposedExpr..CXCursor_UnexposedStmt).contains(&cursor.kind()) {
@@ -142,7 +145,11 @@ impl<'u> Reader<'u, '_> {
             if !(source.is_empty() || is_dropped || is_freed) {
                 let by = self.called().filter(|_| is_void_pointer(to));
                 let reason = by.map_or(AS_OTHER.to_owned(), |name| format!("{name}() is given an object"));
-                self.forbid(source, &reason, cursor);
+                let call = self.splitting.above.last().copied().filter(|_| is_void_pointer(to));
+                match call.and_then(|call| self.call_by_wrapper(call, HeapFunction::Free)) {
+                    Some(call) => self.note_wrapped_call(call, &source, &reason, cursor),
+                    None => self.forbid(source, &reason, cursor),
+                }
             }
             return;
         }
@@ -174,21 +181,25 @@ impl<'u> Reader<'u, '_> {
         let Some(function) = function.filter(|one| *one != HeapFunction::Free) else {
             let name = called_name(call).filter(|_| call.kind() == CXCursor_CallExpr);
             let reason = name.map_or(AS_OTHER.to_owned(), |name| format!("{name}() gives an object"));
-            return self.forbid(target.clone(), &reason, cursor);
+            let form = if call.arguments().len() == 1 { HeapFunction::Malloc } else { HeapFunction::Calloc };
+            let made = self.call_by_wrapper(call, form);
+            let size = self.size_of_objects(call, form, target);
+            return match made.zip(size).filter(|_| to.pointee().is_some()) {
+                Some((made, size)) => {
+                    self.splitting.measured_to_make.insert(size.expression_identity());
+                    self.note_wrapped_call(made, target, &reason, cursor);
+                }
+                None => self.forbid(target.clone(), &reason, cursor),
+            };
         };
-        let sizes: Vec<Cursor<'u>> = match function {
-            HeapFunction::Malloc => call.arguments().into_iter().flat_map(factors).collect(),
-            _ => call.arguments().into_iter().map(bare).collect(),
-        };
-        let measures = |size: &&Cursor<'u>| size.kind() == CXCursor_UnaryExpr;
-        let own = sizes.iter().filter(measures).find(|size| self.measured(**size) == *target).copied();
+        let own = self.size_of_objects(call, function, target);
         let place = self.written_place(call.location(), function.name());
         match (own, place) {
             (Some(size), Some((path, line, column))) if to.pointee().is_some() => {
                 self.splitting.measured_to_make.insert(size.expression_identity());
                 let place = self.code_place(call);
                 let variable = self.set_pointer().map(Cursor::spelling);
-                let made = HeapCall { path, line, column, function, variable };
+                let made = HeapCall { path, line, column, function, wrapper: None, variable };
                 for class in target {
                     let facts = self.splitting.facts.classes.entry(class.clone()).or_default();
                     facts.heap_calls.insert(made.clone());
@@ -201,6 +212,21 @@ impl<'u> Reader<'u, '_> {
             }
             _ => self.forbid(target.clone(), "a macro makes its objects", cursor),
         }
+    }
+
+    /// The operand of a call's size that measures objects of this type.
+    fn size_of_objects(
+        &mut self,
+        call: Cursor<'u>,
+        function: HeapFunction,
+        target: &BTreeSet<String>,
+    ) -> Option<Cursor<'u>> {
+        let sizes: Vec<Cursor<'u>> = match function {
+            HeapFunction::Malloc => call.arguments().into_iter().flat_map(factors).collect(),
+            _ => call.arguments().into_iter().map(bare).collect(),
+        };
+        let measures = |size: &&Cursor<'u>| size.kind() == CXCursor_UnaryExpr;
+        sizes.iter().filter(measures).find(|size| self.measured(**size) == *target).copied()
     }
 
     /// `free(p)`.
@@ -217,7 +243,7 @@ impl<'u> Reader<'u, '_> {
             Some((path, line, column)) => {
                 let function = HeapFunction::Free;
                 let variable = super::arrays::pointer_variable(uncast(pointer)).map(Cursor::spelling);
-                let ended_by = HeapCall { path, line, column, function, variable };
+                let ended_by = HeapCall { path, line, column, function, wrapper: None, variable };
                 for class in ended {
                     let facts = self.splitting.facts.classes.entry(class).or_default();
                     facts.heap_calls.insert(ended_by.clone());
@@ -347,7 +373,7 @@ fn factors(size: Cursor<'_>) -> Vec<Cursor<'_>> {
     }
 }
 
-fn is_void_pointer(ty: ClangType<'_>) -> bool {
+pub(super) fn is_void_pointer(ty: ClangType<'_>) -> bool {
     let to = ty.pointee().map(|to| to.canonical().kind());
     ty.kind() == CXType_Pointer && to == Some(CXType_Void)
 }

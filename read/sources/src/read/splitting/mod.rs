@@ -7,6 +7,7 @@ mod arrays;
 mod classes;
 mod code_places;
 mod heap_objects;
+mod heap_wrappers;
 mod initialised;
 mod nodes;
 mod notes;
