@@ -299,6 +299,9 @@ fn objects_come_from_the_program_s_own_functions_as_before() {
     ] {
         assert!(text.contains(part), "{part}{text}");
     }
+    let elsewhere = program.replace("#include <stdlib.h>\n", "#include <malloc.h>\nvoid abort(void);\n");
+    let text = &split(&elsewhere)["a.c"];
+    assert!(text.contains("#include \"item.h\"\n#include <stdlib.h>\n\nstatic void"), "{text}");
     let zeroed = program
         .replace("void *p = malloc(size);", "void *p = calloc(1, size);")
         .replace("    one->made_at = 10 * key;\n", "    one->made_at += 10 * key;\n");

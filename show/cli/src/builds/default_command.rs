@@ -4,8 +4,15 @@ use lineup_study::error::{BuildError, Error};
 use lineup_study::source::build_system;
 use std::path::Path;
 
-/// The build command of a program without `--build`.
-pub(crate) const COMMAND: &str = "make";
+/// The build command of a program without `--build` where no file shows another.
+const COMMAND: &str = "make";
+
+/// The typed command, or that of the build system which the files around the program show for this source folder.
+pub(crate) fn of(typed: Option<String>, program: &Path, source: &Path) -> String {
+    let is_source = |found: &Path| source.canonicalize().is_ok_and(|source| source == found);
+    let found = || build_system::around(program, source).filter(|found| is_source(&found.source));
+    typed.or_else(|| found().map(|found| found.command)).unwrap_or_else(|| COMMAND.to_owned())
+}
 
 /// The error of a build, with the option that is missing where plain `make` was tried because no other command was
 /// named.

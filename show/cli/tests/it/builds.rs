@@ -311,6 +311,17 @@ fn a_build_configured_for_the_original_path_compiles_the_copy() {
     assert_eq!(report["patch"]["text"].as_str().map(|text| text.contains("+++ b/record.h")), Some(true));
 }
 
+#[test]
+fn the_build_that_files_around_the_program_show_needs_no_name() {
+    let program = configured();
+    let mut lineup = installed::lineup();
+    lineup.args(["shuffle", "--list", "build/walk", "--source"]).arg(program.source());
+    let output = program.undisturbed(&mut lineup);
+    let (listed, said) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(listed.contains("1 of 1 units") && listed.contains("record (3 of 3 free)"), "{listed}{said}");
+}
+
 /// The same where the system allows no mount namespaces.
 #[test]
 fn without_mount_namespaces_the_copys_path_replaces_the_originals() {

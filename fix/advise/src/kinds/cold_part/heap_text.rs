@@ -64,7 +64,10 @@ pub(crate) fn write(
     match place {
         Some(at) => {
             let declared = declarations(wrappers.iter().filter(|wrapper| wrapper.path == only));
-            let text = format!("\n{declared}{}", functions(only, false));
+            // A file that calls `xmalloc` may lack the header of `free`.
+            let has_header = sources.get(only).is_some_and(|text| text.contains("<stdlib.h>"));
+            let include = if has_header { "" } else { "#include <stdlib.h>\n" };
+            let text = format!("{include}\n{declared}{}", functions(only, false));
             edits.entry(only.to_owned()).or_default().push((at..at, text));
         }
         None => {

@@ -2,7 +2,6 @@
 
 use super::groups::GroupOptions;
 use super::weights::WeighingOptions;
-use crate::builds::default_command;
 use crate::options::advice::{AdviceOptions, ReportOptions};
 use crate::types::guard::AssertionLanguage;
 use clap::Args;
@@ -18,9 +17,10 @@ pub(crate) struct Options {
     /// none: its types are written out as C]
     #[arg(long, value_name = "DIR")]
     pub(crate) source: Option<PathBuf>,
-    /// Shell command that builds the program in a copy of the source folder; a kernel is not built
-    #[arg(long, value_name = "COMMAND", default_value = default_command::COMMAND)]
-    pub(crate) build: String,
+    /// Shell command that builds the program in a copy of the source folder; a kernel is not built [default: that of
+    /// CMake, Cargo, Meson or Ninja where files around the program show one, else make]
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) build: Option<String>,
     /// Write the patch to this file; `not-built` is put into the name of a kernel's
     #[arg(long, value_name = "FILE")]
     pub(crate) patch: Option<PathBuf>,

@@ -53,7 +53,8 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     let source = options.source.as_deref().unwrap_or(Path::new("."));
     let interrupts = stages.watch_signals()?;
     stages.stage("copying the sources");
-    let scratch = Scratch::new(source, &options.build, Path::new(""), &interrupts)?;
+    let build = default_command::of(options.build.clone(), &program, source);
+    let scratch = Scratch::new(source, &build, Path::new(""), &interrupts)?;
     let inside = program.strip_prefix(scratch.source()).ok().with_context(|| {
         let (program, source) = (program.display(), scratch.source().display());
         format!("the recorded program {program} is not inside {source}; name its folder with --source")
@@ -62,7 +63,7 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     let mut as_it_is = scratch.copy(Role::Before)?;
     stages.stage("building the unchanged program, and reading its sources");
     let reading = meaning::build_and_read(&scratch, &mut as_it_is, &options.advice.units(), Some(inside))
-        .map_err(|error| default_command::explain(error, &options.build, &program))?;
+        .map_err(|error| default_command::explain(error, &build, &program))?;
     let sources = reading.in_their_languages(&sources);
     wanted.meaning = reading.meaning().and(wanted.meaning);
     tell_unfounded_reviews(&wanted.meaning);

@@ -14,9 +14,10 @@ pub(crate) struct Options {
     /// Folder with the program's sources; never written to
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub(crate) source: PathBuf,
-    /// Shell command that builds the program in a copy of the source folder
-    #[arg(long, value_name = "COMMAND", default_value = "make")]
-    pub(crate) build: String,
+    /// Shell command that builds the program in a copy of the source folder [default: that of CMake, Cargo, Meson or Ninja
+    /// where files around the program show one, else make]
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) build: Option<String>,
     /// Shell command that tests the program, run in the copy; it must succeed with the unchanged program
     #[arg(long, value_name = "COMMAND", required_unless_present = "list")]
     pub(crate) test: Option<String>,

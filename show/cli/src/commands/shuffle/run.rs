@@ -2,7 +2,7 @@
 
 use super::args::Options;
 use super::view::ShuffleResults;
-use crate::builds::program_path;
+use crate::builds::{default_command, program_path};
 use crate::options::advice;
 use crate::options::pins::check_pins;
 use crate::terminal::outcome::Outcome;
@@ -25,7 +25,9 @@ use std::path::Path;
 /// Builds, surveys, and tests one random layout after another.
 pub(crate) fn run(arguments: &Options) -> Result<Outcome> {
     let interrupts = Interrupts::watch()?;
-    let scratch = Scratch::new(&arguments.source, &arguments.build, Path::new(""), &interrupts)?;
+    let program = arguments.source.join(&arguments.program);
+    let build = default_command::of(arguments.build.clone(), &program, &arguments.source);
+    let scratch = Scratch::new(&arguments.source, &build, Path::new(""), &interrupts)?;
     let stages = Stages::new();
     stages.stage("building the unchanged program, and reading its sources with clang");
     let mut built = scratch.copy(Role::Before)?;

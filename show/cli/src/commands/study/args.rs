@@ -2,7 +2,6 @@
 
 use super::code::args::CodeOptions;
 use super::kernel::args::KernelSourceOptions;
-use crate::builds::default_command;
 use crate::options::advice::{AdviceOptions, ReportOptions};
 use crate::options::engine::EngineName;
 use crate::options::quantities::Percentage;
@@ -36,9 +35,10 @@ pub(crate) struct Options {
     /// Folder with the program's sources; never written to
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub(crate) source: PathBuf,
-    /// Shell command that builds the program in a copy of the source folder
-    #[arg(long, value_name = "COMMAND", default_value = default_command::COMMAND)]
-    pub(crate) build: String,
+    /// Shell command that builds the program in a copy of the source folder [default: that of CMake, Cargo, Meson or Ninja
+    /// where files around the program show one, else make]
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) build: Option<String>,
     /// Program to study, a path inside the source folder, if the started program starts it in turn; found
     /// automatically unless two have functions of these names
     #[arg(long, value_name = "FILE")]

@@ -2,6 +2,7 @@
 
 use super::args::Options;
 use super::output_folder;
+use crate::builds::default_command;
 use crate::builds::program_path::inside;
 use crate::options::advice::ReportOptions;
 use crate::terminal::progress::Stages;
@@ -102,10 +103,12 @@ impl Plan {
         };
         let program = options.program.map(|program| inside(&program, &options.source)).transpose()?;
         let out = output_folder::prepare(&options.out, &options.source, options.overwrite)?;
+        let built = options.source.join(program.as_ref().unwrap_or(&started));
+        let build = default_command::of(options.build, &built, &options.source);
         Ok(Plan {
             regions,
             source: options.source,
-            build: options.build,
+            build,
             units: options.advice.units(),
             out,
             calls: options.calls,
