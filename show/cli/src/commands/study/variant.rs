@@ -29,8 +29,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Accesses of all regions that are kept, unless the user says a number of calls: these are read in about half a minute.
-const MAX_ACCESSES: u64 = 16 << 20;
+/// Accesses of all regions that are kept, unless the user says a number of calls: these are read in about a quarter of a minute.
+const MAX_ACCESSES: u64 = 8 << 20;
 
 /// Further recordings of a driven program whose calls depend on the time.
 const REPEATED_RECORDINGS: usize = 4;
