@@ -1,6 +1,9 @@
 //! The results of the search: plain values.
 
+use crate::hand_findings::{AllocationPair, ParallelArrays, StackObject};
+pub use crate::layout_evidence::{Evidence, Kind, LaidMember, LargestVariant, MemberMap, ThreadWaits};
 use crate::stalls::page_stalls::{PageCosts, PageStalls};
+use crate::time_findings::{Footprint, Ranked, Stretch, TimeSource};
 use crate::trials::placement_kinds::Placements;
 use lineup_model::sampling::ClockEvent;
 use serde::{Serialize, Serializer};
@@ -36,12 +39,24 @@ pub struct Findings {
     pub configurations: Vec<String>,
     /// The findings, by gain: of the time, where the clock contradicts the model.
     pub findings: Vec<Finding>,
+    /// Types of which a layout touches fewer lines, by bound, whether they stall or not.
+    pub footprints: Vec<Footprint>,
+    /// Both together, the largest bound in time first.
+    pub ranking: Vec<Ranked>,
+    /// Allocations that one allocation could be, in pairs; by hand.
+    pub allocation_pairs: Vec<AllocationPair>,
+    /// Large objects on stacks of which little is used; by hand.
+    pub stack_objects: Vec<StackObject>,
+    /// Arrays that one array of structs could be; by hand.
+    pub parallel_arrays: Vec<ParallelArrays>,
     /// The number of further subjects whose upper bound is below the threshold.
     pub below_threshold: usize,
-    /// Of the data with most stalls, what has no finding, and why not.
+    /// The source of shares of the time.
+    pub time_source: TimeSource,
+    /// Of the data with most time and with most stalls, that without a finding, with the reason.
     pub without_finding: Vec<WithoutFinding>,
     /// Data stalls by owner: types, variables, buffers and everything else with a name, most stalls first. Owners that
-    /// never stalled are left out.
+    /// never stalled, and that have next to no time, are left out.
     pub owners: Vec<OwnerStalls>,
     /// Stalls by the program's allocation sites, most stalls first; `None` when those were not seen.
     pub allocation_sites: Option<Vec<AllocationStalls>>,
@@ -65,6 +80,14 @@ pub struct Findings {
     pub bursts: Option<Bursts>,
     /// Further notes.
     pub notes: Vec<String>,
+}
+
+impl Findings {
+    /// The footprint of a finding's type.
+    pub fn footprint_of(&self, finding: &Finding) -> Option<&Footprint> {
+        let is_type = matches!(finding.evidence, Evidence::Type { .. });
+        self.footprints.iter().find(|one| is_type && finding.subject.as_ref() == Some(&one.subject))
+    }
 }
 
 /// Bursts of a process that ran already: all counts are of them.
@@ -164,19 +187,21 @@ fn by_name<S: Serializer>(event: &Option<ClockEvent>, serializer: S) -> Result<S
     event.map(ClockEvent::name).serialize(serializer)
 }
 
-/// Data that stalls much and has no finding.
+/// Data that takes or stalls for much time and has no finding.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct WithoutFinding {
     /// The name of its owner.
     pub name: String,
     /// Its share of all modelled stalls.
     pub share: f64,
+    /// The share of the time that accesses to it have.
+    pub time: f64,
     /// The reason.
     pub reason: NoFinding,
 }
 
 /// A reason why data has no finding.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum NoFinding {
     /// The best layout gains less than the threshold.
@@ -198,6 +223,45 @@ pub enum NoFinding {
     Library,
     /// It is what the C library's allocator adds to objects.
     Allocator,
+    /// The program's sources do not declare it.
+    OfLibrary {
+        /// The library, in words.
+        declared_in: String,
+    },
+    /// Its members fill it, and all of them are used.
+    Full {
+        /// Bytes of an object.
+        size_bytes: u64,
+    },
+    /// The function uses one line of it.
+    OneLine {
+        /// The function.
+        function: String,
+        /// The stretch that lines are counted in.
+        per: Stretch,
+    },
+    /// The best layout saves few lines, or in functions with little time.
+    FewLines {
+        /// The function in which it saves most.
+        function: String,
+        /// The stretch that lines are counted in.
+        per: Stretch,
+        /// That layout.
+        layout: Kind,
+        /// Lines in one stretch, on average.
+        lines: f64,
+        /// The same with that layout.
+        lines_after: f64,
+    },
+    /// No layout that was tried touches fewer lines.
+    NoFewerLines {
+        /// The function with most of its time.
+        function: String,
+        /// The stretch that lines are counted in.
+        per: Stretch,
+        /// Lines in one stretch, on average.
+        lines: f64,
+    },
 }
 
 /// Modelled stalls, in cycles.
@@ -226,22 +290,6 @@ pub struct BetweenThreads {
     pub wait_cycles: f64,
     /// Waits for lines that another thread had.
     pub waits: ThreadWaits,
-}
-
-/// Waits of threads for lines that another thread had, of the whole run.
-#[derive(Clone, Copy, PartialEq, Default, Debug, Serialize)]
-pub struct ThreadWaits {
-    /// For bytes that another thread wrote or used.
-    pub of_same_bytes: f64,
-    /// For other bytes of the line: no thread needed the other's bytes.
-    pub of_line_alone: f64,
-}
-
-impl ThreadWaits {
-    /// Both kinds.
-    pub fn all(self) -> f64 {
-        self.of_same_bytes + self.of_line_alone
-    }
 }
 
 /// The share of modelled data stalls that has a name, and of which class.
@@ -275,28 +323,6 @@ pub struct Sample {
     pub of_accesses: u64,
     /// Stalls in them, modelled with the caches as the run had them.
     pub stall_cycles: u64,
-}
-
-/// The kind of change that a finding proposes.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Kind {
-    /// Members in the order of their use.
-    Order,
-    /// The members that are used in objects of their own.
-    Split,
-    /// An array for each member instead of an array of objects.
-    Columns,
-    /// Members of a Rust type in the order of their use, which takes `repr(C)`.
-    ReprC,
-    /// Members of a Rust type that are not used much in a `Box`.
-    Boxed,
-    /// The largest variant of a Rust enum in a `Box`.
-    BoxedVariant,
-    /// Code without the code between that is not executed.
-    Code,
-    /// Data of different threads on lines of their own.
-    OwnLines,
 }
 
 /// The dependence of a gain on the cache.
@@ -367,100 +393,6 @@ pub struct ClockContradiction {
     pub high: f64,
 }
 
-/// The members of a type, with their use in the whole run.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct MemberMap {
-    /// Bytes of an object.
-    pub size_bytes: u64,
-    /// Bytes of it, or of the part that is used much, as the finding lays it; `None` when each member goes elsewhere.
-    pub size_bytes_after: Option<u64>,
-    /// Bytes of a line.
-    pub line_bytes: u64,
-    /// Offset of an object's first byte in its line, when most of those seen begin alike.
-    pub start_in_line: Option<u64>,
-    /// The functions that access it most; the last is all others when there are more.
-    pub functions: Vec<String>,
-    /// The members by offset, accessed ones and all others.
-    pub members: Vec<LaidMember>,
-}
-
-/// A member with its use.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct LaidMember {
-    /// Its path.
-    pub path: String,
-    /// Offset of its first byte.
-    pub offset: u64,
-    /// Bytes.
-    pub size_bytes: u64,
-    /// Its offset in the finding's layout; `None` when it is put apart from the members that are used much.
-    pub offset_after: Option<u64>,
-    /// By function: its index in [`MemberMap::functions`], loads and stores.
-    pub uses: Vec<(usize, f64, f64)>,
-}
-
-/// The evidence for a finding.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-#[serde(untagged)]
-pub enum Evidence {
-    /// The evidence for a type.
-    Type {
-        /// Bytes of an object.
-        size_bytes: u64,
-        /// Lines that an object of this size takes at least.
-        lines: u64,
-        /// Lines that its used members need.
-        lines_needed: u64,
-        /// The largest variant of a Rust enum that others would be smaller without.
-        largest_variant: Option<LargestVariant>,
-        /// Members that were used in the windows, most used first.
-        used: Vec<String>,
-        /// The number of members that were not used.
-        unused: usize,
-        /// Objects seen in the windows.
-        objects: u64,
-        /// The share of them with another right behind.
-        in_arrays: f64,
-        /// Bytes used of each line that was fetched for it, on average.
-        used_bytes_per_line: Option<f64>,
-    },
-    /// The evidence for code.
-    Code {
-        /// Bytes executed in the windows.
-        executed_bytes: u64,
-        /// Lines they lie on.
-        lines: u64,
-        /// Lines they would need.
-        lines_needed: u64,
-    },
-    /// The evidence for false sharing. Shares are of all modelled stalls with the waits between threads.
-    Fight {
-        /// Lines.
-        lines: u64,
-        /// Threads that took part.
-        threads: u64,
-        /// Whether the used bytes belong to one object.
-        of_one_object: bool,
-        /// The used members, most waits first.
-        members: Vec<String>,
-        /// Waits for the lines.
-        waits: ThreadWaits,
-    },
-}
-
-/// A variant that makes all objects of an enum larger.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct LargestVariant {
-    /// Its name.
-    pub name: String,
-    /// Bytes to the end of its data.
-    pub size_bytes: u64,
-    /// The same of the largest other one.
-    pub others_bytes: u64,
-    /// Bytes of an object when it is in a `Box`.
-    pub size_bytes_boxed: u64,
-}
-
 /// Data stalls of one owner.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct OwnerStalls {
@@ -480,6 +412,8 @@ pub struct OwnerStalls {
     pub stall_cycles: f64,
     /// Their share in all modelled stalls, of code too.
     pub share: f64,
+    /// The share of the time that accesses to it have: of each function's time, in proportion to accesses and stalls.
+    pub time: f64,
     /// Bytes used of each line that was fetched for it, on average, in the windows.
     pub used_bytes_per_line: Option<f64>,
     /// Waits of threads for its lines; `None` where [`Findings::between_threads`] is.

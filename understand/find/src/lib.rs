@@ -12,6 +12,8 @@
 
 mod error;
 mod findings;
+mod hand_findings;
+mod layout_evidence;
 mod options;
 mod owner;
 mod recorded;
@@ -20,6 +22,7 @@ mod search;
 mod stalls;
 mod tables;
 mod threads;
+mod time_findings;
 mod trials;
 mod work;
 
@@ -30,6 +33,7 @@ pub use findings::{
     FunctionStalls, Kind, LaidMember, LargestVariant, MemberMap, MemberStalls, NoFinding, OwnerStalls,
     Sample, Sign, Stack, Stalls, ThreadWaits, Trial, WithoutFinding,
 };
+pub use hand_findings::{AllocationPair, PairedSite, ParallelArrays, StackObject};
 pub use lineup_coherence::WAIT_CYCLES;
 pub use options::{Again, NextWords, Options};
 pub use recorded::Recorded;
@@ -42,4 +46,5 @@ pub use sampled::{
 pub use search::work_out;
 pub use stalls::clock::Clock;
 pub use stalls::page_stalls::{CostSource, PageCosts, PageStalls};
+pub use time_findings::{Footprint, FunctionLines, Ranked, Stretch, TimeSource};
 pub use trials::placement_kinds::{PlacementKind, PlacementTrial, Placements};

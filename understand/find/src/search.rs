@@ -1,7 +1,8 @@
 //! From a recording to findings.
 
 use crate::error::FindError;
-use crate::findings::{Bursts, Evidence, Finding, Findings, Kind, Sample, Trial};
+use crate::findings::{Bursts, Evidence, Finding, Findings, Kind, MemberMap, NoFinding, Sample, Trial};
+use crate::hand_findings::{AllocationPair, ParallelArrays, StackObject};
 use crate::options::Options;
 use crate::owner::Owner;
 use crate::recorded::Recorded;
@@ -11,17 +12,24 @@ use crate::stalls::bursts;
 use crate::stalls::clock::Clock;
 use crate::stalls::counts::FunctionCounts;
 use crate::stalls::page_stalls::PageStalls;
-use crate::stalls::window_names::Naming;
+use crate::stalls::time_shares::TimeShares;
+use crate::stalls::window_names::{Naming, Point};
 use crate::stalls::window_stalls::Watched;
 use crate::stalls::work_contexts;
+use crate::tables::allocation_pairs;
 use crate::tables::clock_contradictions;
+use crate::tables::footprints::{self, Judged};
 use crate::tables::manual_edits;
 use crate::tables::member_map::member_map;
+use crate::tables::parallel_arrays;
+use crate::tables::stack_objects;
 use crate::tables::stall_tables::coverage;
 use crate::tables::without_finding;
 use crate::threads::contention::Between;
+use crate::time_findings::Footprint;
 use crate::trials::cache_configurations::{Configuration, configurations};
 use crate::trials::gains::{self, Bench, Gain, Subject};
+use crate::trials::line_demand;
 use crate::trials::placement_kinds::Placements;
 use crate::trials::placements;
 use crate::trials::replay::cycles;
@@ -73,13 +81,14 @@ pub fn work_out(
         None if bursts.is_none() => between(recorded, &mut naming, line_bytes(&specs, CacheLevel::L1d)),
         _ => Between::default(),
     };
-    let mut work =
-        Work { recorded, options, program, attribution, naming, sites: &sites, watched: &watched, between };
+    let times = TimeShares::of(&attribution, options.latency);
+    let (sites, watched) = (&sites, &watched);
+    let mut work = Work { recorded, options, program, attribution, times, naming, sites, watched, between };
     let (points, spots) = (std::mem::take(&mut work.naming.points), work.naming.spots.clone());
     let windows = (recorded.windows.as_slice(), points.as_slice());
     let all_cycles = (work.stalls().cycles() as f64).max(1.0);
     let caches = (configurations.as_slice(), line_bytes(&specs, CacheLevel::L1d));
-    let bench = Bench::new(windows, &spots, &watched, caches, options, all_cycles);
+    let bench = Bench::new(windows, &spots, watched, caches, options, all_cycles);
     // A subject cannot gain more than it stalls for, except for the room that it leaves to others.
     let least_cycles = work.stalls().cycles() as f64 * options.least_gain;
     let types = work.types_by_stalls(least_cycles);
@@ -88,13 +97,36 @@ pub fn work_out(
     gains.extend(gains::of_code(&bench, &work.attribution, own_code, (recorded, debug), least_cycles));
     let lost = clock.map_or(0, |clock| clock.lost);
     let placements = work.placements(bench.configurations);
-    let mut findings = work.findings(&bench, gains);
+    let types = work.types_by_time();
+    let is_entry = |pc: u64| is_entry(recorded, debug, pc);
+    let naming = (&mut work.naming, &work.attribution);
+    let demands = line_demand::of_types(&bench, naming, &work.times, is_entry, &types);
+    let judged = work.footprints(&bench, &types, demands);
+    let habits = options.next.is_none().then(|| work.habits(&points, bench.line_bytes, all_cycles));
+    let mut findings = work.findings(&bench, gains, judged);
+    if let Some((pairs, stack_objects, arrays)) = habits {
+        findings.allocation_pairs = pairs;
+        findings.stack_objects = stack_objects;
+        let is_grouped = |name: &String| arrays.iter().any(|group| group.names.contains(name));
+        findings.without_finding.retain(|one| !is_grouped(&one.name));
+        findings.parallel_arrays = arrays;
+    }
     findings.placements = placements;
     findings.bursts = bursts;
     findings.contexts = work_contexts::stalls(recorded, debug, options.latency, all_cycles);
     findings.clock_event = clock.filter(|_| findings.clock_samples.is_some()).map(|clock| clock.event);
     findings.notes.extend((lost > 0).then(|| format!("{lost} samples by the clock were lost")));
     Ok(findings)
+}
+
+type Habits = (Vec<AllocationPair>, Vec<StackObject>, Vec<ParallelArrays>);
+
+/// Whether a function begins at a runtime address.
+fn is_entry(recorded: &Recorded, debug: &[Option<DebugInfo>], pc: u64) -> bool {
+    let symbol = recorded.place_of(pc).and_then(|(image, link)| {
+        debug.get(image)?.as_ref()?.symbol_at(link).map(|symbol| symbol.address == link)
+    });
+    symbol.unwrap_or(false)
 }
 
 /// Contention between threads of a program.
@@ -110,7 +142,35 @@ fn line_bytes(specs: &[CacheSpec], level: CacheLevel) -> u64 {
     spec.map_or(64, |spec| spec.line().bytes())
 }
 
+/// The footprints, the largest bound first, and the reasons why other types have none.
+fn parted(judged: Vec<Judged>) -> (Vec<Footprint>, Vec<(String, NoFinding)>) {
+    let (mut footprints, mut reasons) = (Vec::new(), Vec::new());
+    for Judged { name, outcome } in judged {
+        match outcome {
+            Ok(footprint) => footprints.push(footprint),
+            Err(reason) => reasons.push((name, reason)),
+        }
+    }
+    footprints.sort_by(|one: &Footprint, other| other.bound.total_cmp(&one.bound));
+    (footprints, reasons)
+}
+
 impl Work<'_, '_> {
+    /// Habits that a person changes by hand.
+    fn habits(&mut self, points: &[Vec<Point>], line_bytes: u64, all_cycles: f64) -> Habits {
+        let (recorded, seen, latency) = (self.recorded, self.watched.accesses, self.options.latency);
+        let naming = &mut self.naming;
+        let arrays = parallel_arrays::groups(
+            recorded,
+            (&mut *naming, points),
+            &self.attribution,
+            (seen, line_bytes),
+            (latency, all_cycles),
+        );
+        let pairs = allocation_pairs::pairs(recorded, self.sites, seen, latency, all_cycles);
+        (pairs, stack_objects::objects(recorded, naming, &self.attribution, seen), arrays)
+    }
+
     /// Other placements of the heap's small objects.
     fn placements(&self, configurations: &[Configuration]) -> Option<Placements> {
         let prices = (self.options.latency, self.options.page_costs);
@@ -123,7 +183,7 @@ impl Work<'_, '_> {
         bench.tried(configurations, self.options.least_gain, live_objects, || self.next_of_placement())
     }
 
-    fn findings(mut self, bench: &Bench<'_>, gains: Vec<Gain>) -> Findings {
+    fn findings(mut self, bench: &Bench<'_>, gains: Vec<Gain>, judged: Vec<Judged>) -> Findings {
         let (stalls, all_cycles) = (self.stalls(), bench.all_cycles);
         let owners = self.owners(all_cycles);
         let functions = self.functions(all_cycles);
@@ -143,9 +203,12 @@ impl Work<'_, '_> {
         let below_threshold = all - found.len();
         found.sort_by(|one, other| other.gain_by_time().total_cmp(&one.gain_by_time()));
         found.truncate(self.options.most_findings);
-        let without_finding = without_finding::without_finding(&owners, &tried, &found);
+        let (footprints, reasons) = parted(judged);
+        let shown = (found.as_slice(), footprints.as_slice());
+        let of_cycles = stalls.cycles() as f64 / self.modelled_cycles();
+        let without_finding = without_finding::without_finding(&owners, &tried, &reasons, shown, of_cycles);
         let (header, latency) = (&self.recorded.header, self.options.latency);
-        Findings {
+        let mut findings = Findings {
             schema: "lineup.find/1",
             command: header.command.clone(),
             recorder: header.emulator.clone(),
@@ -165,7 +228,13 @@ impl Work<'_, '_> {
             },
             configurations: bench.configurations.iter().map(|one| one.name.clone()).collect(),
             findings: found,
+            footprints,
+            ranking: Vec::new(),
+            allocation_pairs: Vec::new(),
+            stack_objects: Vec::new(),
+            parallel_arrays: Vec::new(),
             below_threshold,
+            time_source: self.times.source,
             without_finding,
             owners,
             allocation_sites,
@@ -178,14 +247,15 @@ impl Work<'_, '_> {
             clock_event: None,
             bursts: None,
             notes: self.notes(all_cycles),
-        }
+        };
+        findings.ranking = footprints::ranking(&findings);
+        findings
     }
 
     fn finding(&mut self, bench: &Bench<'_>, gain: Gain) -> Option<Finding> {
         let all_cycles = bench.all_cycles;
         let sign = gain.sign(bench.configurations);
         let best = gain.trials.first()?.clone();
-        let library = self.library(gain.subject);
         let (subject, stalls, functions) = match gain.subject {
             Subject::Type(ty) => {
                 let tallies = self.by_owner();
@@ -219,38 +289,19 @@ impl Work<'_, '_> {
         let scaled = |gain: f64| scale.of_run(gain).min(most);
         let trials = gain.trials.iter().map(|trial| Trial { gain: scaled(trial.gain), ..*trial }).collect();
         let map = match gain.subject {
-            Subject::Type(ty) => member_map(&mut self.naming, &self.attribution, ty, &gain, bench.line_bytes),
+            Subject::Type(ty) => {
+                let moved = (gain.moved.as_ref(), gain.start_in_line);
+                member_map(&mut self.naming, &self.attribution, ty, moved, bench.line_bytes)
+            }
             Subject::Function(_) => None,
         };
         let is_worth_it = |trial: &Trial| scaled(trial.gain) >= self.options.least_gain;
         let has = |kind: Kind| gain.trials.iter().any(|trial| trial.kind == kind && is_worth_it(trial));
-        let (has_order, has_box) = (has(Kind::Order), has(Kind::Boxed));
-        let is_written = match best.kind {
-            Kind::Split => self.is_edited(gain.subject),
-            kind => kind == Kind::Boxed,
-        };
-        let by_hand = match (&library, &subject) {
-            (Some(library), Some(name)) => Some(manual_edits::of_library(name, library)),
-            (_, Some(name)) if self.options.next.is_none() => {
-                let kind = (best.kind, is_written);
-                manual_edits::edit(name, kind, &gain.evidence, map.as_ref()).map(|edit| match has_order {
-                    true if is_written => format!("{edit}; else it orders the members"),
-                    true => format!("{edit}; lineup study orders the members instead"),
-                    false if has_box && !is_written => {
-                        format!("{edit}; lineup study moves members into a Box instead, where the sources allow it")
-                    }
-                    false => edit,
-                })
-            }
-            _ => None,
-        };
+        let has = (has(Kind::Order), has(Kind::Boxed));
+        let what = (best.kind, &gain.evidence, map.as_ref());
+        let (by_hand, next) = self.edit_and_next((gain.subject, subject.as_deref()), what, has, &functions);
         Some(Finding {
-            next: match library {
-                None if by_hand.is_none() || has_order || has_box || is_written => {
-                    self.next(best.kind, &functions)
-                }
-                _ => String::new(),
-            },
+            next,
             by_hand,
             subject,
             kind: best.kind,
@@ -266,6 +317,41 @@ impl Work<'_, '_> {
         })
     }
 
+    /// The edit of a layout in words, and the next command; the last says whether an order, or a `Box`, is worth it too.
+    pub(crate) fn edit_and_next(
+        &mut self,
+        (subject, name): (Subject, Option<&str>),
+        (kind, evidence, map): (Kind, &Evidence, Option<&MemberMap>),
+        (has_order, has_box): (bool, bool),
+        functions: &[String],
+    ) -> (Option<String>, String) {
+        let library = self.library(subject);
+        let is_written = match kind {
+            Kind::Split => self.is_edited(subject),
+            kind => kind == Kind::Boxed,
+        };
+        let by_hand = match (&library, name) {
+            (Some(library), Some(name)) => Some(manual_edits::of_library(name, library)),
+            (_, Some(name)) if self.options.next.is_none() => {
+                let kind = (kind, is_written);
+                manual_edits::edit(name, kind, evidence, map).map(|edit| match has_order {
+                    true if is_written => format!("{edit}; else it orders the members"),
+                    true => format!("{edit}; lineup study orders the members instead"),
+                    false if has_box && !is_written => {
+                        format!("{edit}; lineup study moves members into a Box instead, where the sources allow it")
+                    }
+                    false => edit,
+                })
+            }
+            _ => None,
+        };
+        let next = match library {
+            None if by_hand.is_none() || has_order || has_box || is_written => self.next(kind, functions),
+            _ => String::new(),
+        };
+        (by_hand, next)
+    }
+
     /// Whether a study edits the language of a type.
     fn is_edited(&mut self, subject: Subject) -> bool {
         let Subject::Type(ty) = subject else { return false };
@@ -275,7 +361,7 @@ impl Work<'_, '_> {
     }
 
     /// The library of a type that the program's own sources do not declare.
-    fn library(&mut self, subject: Subject) -> Option<Library> {
+    pub(crate) fn library(&mut self, subject: Subject) -> Option<Library> {
         let Subject::Type(ty) = subject else { return None };
         if self.options.next.is_some() {
             return None;

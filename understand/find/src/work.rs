@@ -7,6 +7,7 @@ use crate::recorded::Recorded;
 use crate::stalls::allocation_sites::Sites;
 use crate::stalls::attribution::Attribution;
 use crate::stalls::counts::{FunctionCounts, Tally};
+use crate::stalls::time_shares::TimeShares;
 use crate::stalls::window_names::Naming;
 use crate::stalls::window_stalls::Watched;
 use crate::threads::contention::Between;
@@ -21,6 +22,7 @@ pub(crate) struct Work<'w, 'a> {
     pub(crate) options: &'w Options,
     pub(crate) program: &'w str,
     pub(crate) attribution: Attribution,
+    pub(crate) times: TimeShares,
     pub(crate) naming: Naming<'a>,
     pub(crate) sites: &'w Sites,
     pub(crate) watched: &'w Watched,
@@ -52,6 +54,13 @@ impl Work<'_, '_> {
             sum += *own;
             sum
         })
+    }
+
+    /// Cycles of the model: one for each instruction, and the stalls, those for pages too.
+    pub(crate) fn modelled_cycles(&self) -> f64 {
+        let instructions: u64 = self.attribution.functions.iter().map(|counts| counts.instructions).sum();
+        let of_pages = self.options.page_costs.cycles(self.all_pages());
+        ((instructions + self.stalls().cycles() + of_pages) as f64).max(1.0)
     }
 
     /// Samples by the clock.

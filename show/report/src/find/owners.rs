@@ -34,8 +34,9 @@ const fn column(
 }
 
 /// The columns of figures.
-const COLUMNS: [Column; 5] = [
+const COLUMNS: [Column; 6] = [
     column("stalls", "stalls", |owner| Figure::Share(owner.share)),
+    column("time", "time", |owner| Figure::Share(owner.time)),
     column("accesses", "accesses", |owner| Figure::Count(owner.accesses)),
     column("L1 misses", "first level missed", |owner| Figure::Count(owner.l1_misses)),
     column("L2 misses", "second too", |owner| Figure::Count(owner.l2_misses)),
@@ -155,6 +156,7 @@ mod tests {
     fn each_column_is_in_the_terminal_and_on_the_page() {
         let owner = OwnerStalls {
             share: 0.9,
+            time: 0.5,
             accesses: 40.25,
             l1_misses: 4.0,
             l2_misses: 3.0,
@@ -167,6 +169,7 @@ mod tests {
         });
         let expected = [
             ["stalls", "90.0 %", "stalls", "90.0 %"],
+            ["time", "50.0 %", "time", "50.0 %"],
             ["accesses", "40", "accesses", "40.2"],
             ["L1 misses", "4", "first level missed", "4"],
             ["L2 misses", "3", "second too", "3"],
@@ -176,7 +179,7 @@ mod tests {
         let mut text = String::new();
         owners_text(&mut text, std::slice::from_ref(&owner), 10, TextStyle::Plain);
         let words: Vec<&str> = text.split_whitespace().collect();
-        let heads = "stalls accesses L1 misses L2 misses used data members functions";
-        assert_eq!(words.join(" "), format!("{heads} 90.0 % 40 4 3 8 B"));
+        let heads = "stalls time accesses L1 misses L2 misses used data members functions";
+        assert_eq!(words.join(" "), format!("{heads} 90.0 % 50.0 % 40 4 3 8 B"));
     }
 }

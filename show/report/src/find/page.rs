@@ -7,7 +7,8 @@ use crate::html::{Section, legend, letters, name, one_map, page, scroll};
 use crate::study::{LineMap, MemberUse, ObjectLines, Owner, OwnerKind, RegionUse};
 use crate::visible::shortened;
 use lineup_find::{
-    AllocationStalls, ContextStalls, Finding, Findings, FunctionStalls, Kind, LaidMember, MemberMap,
+    AllocationStalls, ContextStalls, Finding, Findings, Footprint, FunctionStalls, Kind, LaidMember,
+    MemberMap, Ranked,
 };
 use lineup_model::figure::{UNKNOWN, mean, share, whole};
 use lineup_model::sampling::ClockEvent;
@@ -61,18 +62,30 @@ fn lead(findings: &Findings) -> Markup {
 
 fn found(findings: &Findings) -> Markup {
     html! {
-        @if findings.findings.is_empty() { p { (words::nothing_found(findings)) "." } }
-        @if findings.findings.iter().any(|finding| finding.map.is_some()) {
+        @if findings.ranking.is_empty() && words::habits(findings).is_empty() { p { (words::nothing_found(findings)) "." } }
+        @if findings.findings.iter().map(|finding| &finding.map).chain(findings.footprints.iter().map(|one| &one.map)).any(Option::is_some) {
             p.muted {
                 "One box per cache line, sixteen bytes a row, offsets from the start of the object at the left. "
                 "L and S are loads and stores for each thousand accesses to the type, by the function whose letter precedes them."
             }
             (legend())
         }
-        @for (index, finding) in findings.findings.iter().enumerate() { (one(findings, index, finding)) }
+        @for (rank, place) in findings.ranking.iter().enumerate() {
+            @match *place {
+                Ranked::Findings(index) => { (one(findings, rank, &findings.findings[index])) }
+                Ranked::Footprints(index) => { (footprint(findings, rank, &findings.footprints[index])) }
+            }
+        }
+        @for [first, evidence, edit] in words::habits(findings) {
+            article.proposal {
+                p { b { (shortened(&first, SENTENCE)) } "." }
+                p.muted { (shortened(&evidence, SENTENCE)) "." }
+                p { (shortened(&edit, SENTENCE)) "." }
+            }
+        }
         (placement(findings))
         @if findings.below_threshold > 0 { p.muted { (findings.below_threshold) " more findings gain less than the threshold." } }
-        @for one in &findings.without_finding { p.muted { (words::without_finding(one)) "." } }
+        @for one in &findings.without_finding { p.muted { (shortened(&words::without_finding(one, findings.time_source), SENTENCE)) "." } }
     }
 }
 
@@ -90,14 +103,46 @@ fn one(findings: &Findings, index: usize, finding: &Finding) -> Markup {
             @if !doubt.is_empty() { p { b.worse { (shortened(&doubt, SENTENCE)) } "." } }
             (tried(findings, finding))
             @if let Some(by_hand) = &finding.by_hand { p { (shortened(by_hand, SENTENCE)) "." } }
-            @if !finding.next.is_empty() {
-                p { "Next: " }
-                @match same_before(findings, index) {
-                    Some(before) => { p { "As for " a href=(format!("#finding-{}", before + 1)) { "finding " (before + 1) } "." } }
-                    None => { pre.command tabindex="0" { span { (words::before_next(finding)) (finding.next) } } }
-                }
+            @if let Some(footprint) = findings.footprint_of(finding) {
+                p { (share(footprint.time)) " of " (words::time(findings.time_source)) "; " (shortened(&words::footprint(footprint), SENTENCE)) "." }
             }
-            @if let Some(map) = &finding.map { (mapped(finding, map)) }
+            (next(findings, index, words::before_next(finding), &finding.next))
+            @if let Some(map) = &finding.map { (mapped((words::subject(finding), finding.kind), map)) }
+        }
+    }
+}
+
+/// A finding's next command, or the finding before that has the same.
+fn next(findings: &Findings, rank: usize, first: &str, next: &str) -> Markup {
+    html! {
+        @if !next.is_empty() {
+            p { "Next: " }
+            @match findings.ranking.iter().take(rank).position(|place| next_of(findings, *place) == next) {
+                Some(before) => { p { "As for " a href=(format!("#finding-{}", before + 1)) { "finding " (before + 1) } "." } }
+                None => { pre.command tabindex="0" { span { (first) (next) } } }
+            }
+        }
+    }
+}
+
+fn next_of(findings: &Findings, place: Ranked) -> &str {
+    match place {
+        Ranked::Findings(index) => &findings.findings[index].next,
+        Ranked::Footprints(index) => &findings.footprints[index].next,
+    }
+}
+
+/// Fewer lines of a type, stalling or not.
+fn footprint(findings: &Findings, rank: usize, footprint: &Footprint) -> Markup {
+    html! {
+        article.proposal id=(format!("finding-{}", rank + 1)) {
+            h3 { (rank + 1) ". " (name(&footprint.subject)) }
+            p { b { (share(footprint.time)) } " of " (words::time(findings.time_source)) "; " (shortened(&words::footprint(footprint), SENTENCE)) "." }
+            p.muted { (words::NO_STALLS) "." }
+            p.muted { (shortened(&words::footprint_evidence(footprint), SENTENCE)) "." }
+            @if let Some(by_hand) = &footprint.by_hand { p { (shortened(by_hand, SENTENCE)) "." } }
+            (next(findings, rank, "", &footprint.next))
+            @if let Some(map) = &footprint.map { (mapped((footprint.subject.clone(), footprint.kind), map)) }
         }
     }
 }
@@ -117,12 +162,6 @@ fn placement(findings: &Findings) -> Markup {
             }
         }
     }
-}
-
-/// The first finding with the same next command.
-fn same_before(findings: &Findings, index: usize) -> Option<usize> {
-    let next = &findings.findings.get(index)?.next;
-    findings.findings.iter().take(index).position(|one| one.next == *next)
 }
 
 /// Every layout that was tried, and the first under every cache.
@@ -150,15 +189,15 @@ fn tried(findings: &Findings, finding: &Finding) -> Markup {
     }
 }
 
-fn mapped(finding: &Finding, map: &MemberMap) -> Markup {
-    let line_map = line_map(finding, map);
+fn mapped(subject: (String, Kind), map: &MemberMap) -> Markup {
+    let line_map = line_map(subject, map);
     html! {
         (letters("Functions", map.functions.iter().map(String::as_str)))
         (one_map(&line_map, PER))
     }
 }
 
-fn line_map(finding: &Finding, map: &MemberMap) -> LineMap {
+fn line_map((name, kind): (String, Kind), map: &MemberMap) -> LineMap {
     let line_bytes = u32::try_from(map.line_bytes).unwrap_or(64);
     let all: f64 =
         map.members.iter().flat_map(|one| &one.uses).map(|(_, loads, stores)| loads + stores).sum();
@@ -175,7 +214,7 @@ fn line_map(finding: &Finding, map: &MemberMap) -> LineMap {
     let moved = map.members.iter().filter_map(|one| Some(member(one, one.offset_after?)));
     let moved: Vec<MemberUse> = moved.collect();
     let apart = map.members.len() - moved.len();
-    let is_split = matches!(finding.kind, Kind::Split | Kind::Boxed | Kind::BoxedVariant);
+    let is_split = matches!(kind, Kind::Split | Kind::Boxed | Kind::BoxedVariant);
     let mut notes = vec![match start {
         Some(start) => format!("Most objects seen begin {start} bytes into a line."),
         None => "Objects begin anywhere in a line; this is one that begins a line.".to_owned(),
@@ -187,7 +226,7 @@ fn line_map(finding: &Finding, map: &MemberMap) -> LineMap {
     }
     let after_start = if is_split { 0 } else { start.unwrap_or(0) };
     LineMap {
-        owner: Owner { kind: OwnerKind::Type, name: words::subject(finding), declared_at: None },
+        owner: Owner { kind: OwnerKind::Type, name, declared_at: None },
         line_bytes,
         objects_per_call: Vec::new(),
         notes,

@@ -8,7 +8,7 @@ use super::rows::write_table;
 use super::words;
 use crate::text::{Align, Table, TextStyle};
 use crate::visible::{one_line, shortened};
-use lineup_find::{Finding, Findings};
+use lineup_find::{Finding, Findings, Footprint, Ranked};
 use lineup_model::figure;
 use lineup_model::figure::whole;
 use lineup_model::sampling::ClockEvent;
@@ -27,25 +27,35 @@ const NAME: usize = 80;
 pub fn find_text(findings: &Findings, top: usize, style: TextStyle) -> String {
     let mut out = String::new();
     head(&mut out, findings);
-    for (index, finding) in findings.findings.iter().enumerate() {
-        finding_text(&mut out, findings, finding);
-        if let Some(by_hand) = &finding.by_hand {
-            let _ = writeln!(out, "    {}", one_line(by_hand));
-        }
-        if finding.next.is_empty() {
-            continue;
-        }
-        let before = findings.findings.iter().take(index).find(|one| one.next == finding.next);
-        let _ = match before {
-            Some(before) => writeln!(out, "    → as for {}", words::subject(before)),
-            None => {
+    let mut commands: Vec<(&str, String)> = Vec::new();
+    for place in &findings.ranking {
+        match *place {
+            Ranked::Findings(index) => {
+                let finding = &findings.findings[index];
+                finding_text(&mut out, findings, finding);
+                let by_hand = finding.by_hand.as_deref();
                 let first = words::before_next(finding);
-                writeln!(out, "    → {first}{}", one_line(&finding.next))
+                next_text(&mut out, &mut commands, by_hand, (first, &finding.next), words::subject(finding));
             }
-        };
+            Ranked::Footprints(index) => {
+                let footprint = &findings.footprints[index];
+                footprint_text(&mut out, findings, footprint);
+                let subject = one_line(&footprint.subject).into_owned();
+                next_text(
+                    &mut out,
+                    &mut commands,
+                    footprint.by_hand.as_deref(),
+                    ("", &footprint.next),
+                    subject,
+                );
+            }
+        }
     }
-    if findings.findings.is_empty() {
+    if findings.ranking.is_empty() && words::habits(findings).is_empty() {
         let _ = writeln!(out, "{}", words::nothing_found(findings));
+    }
+    for [first, evidence, edit] in words::habits(findings) {
+        let _ = writeln!(out, "{first}\n    {evidence}\n    {edit}");
     }
     placements_text(&mut out, findings);
     if findings.below_threshold > 0 {
@@ -53,7 +63,7 @@ pub fn find_text(findings: &Findings, top: usize, style: TextStyle) -> String {
             writeln!(out, "{} more gain less than --least; --least 0 shows them", findings.below_threshold);
     }
     for one in &findings.without_finding {
-        let _ = writeln!(out, "{}", words::without_finding(one));
+        let _ = writeln!(out, "{}", words::without_finding(one, findings.time_source));
     }
     owners_text(&mut out, &findings.owners, top, style);
     bursts_text(&mut out, findings, top, style);
@@ -66,6 +76,40 @@ pub fn find_text(findings: &Findings, top: usize, style: TextStyle) -> String {
         let _ = writeln!(out, "note: {}", one_line(note));
     }
     out
+}
+
+/// The edit by hand, and the next command: by the subject that has it already.
+fn next_text<'f>(
+    out: &mut String,
+    commands: &mut Vec<(&'f str, String)>,
+    by_hand: Option<&str>,
+    (first, next): (&str, &'f str),
+    subject: String,
+) {
+    if let Some(by_hand) = by_hand {
+        let _ = writeln!(out, "    {}", one_line(by_hand));
+    }
+    if next.is_empty() {
+        return;
+    }
+    let _ = match commands.iter().find(|(known, _)| *known == next) {
+        Some((_, before)) => writeln!(out, "    → as for {before}"),
+        None => writeln!(out, "    → {first}{}", one_line(next)),
+    };
+    commands.push((next, subject));
+}
+
+fn footprint_text(out: &mut String, findings: &Findings, footprint: &Footprint) {
+    let _ = writeln!(
+        out,
+        "{}: {} of {}; {}",
+        one_line(&footprint.subject),
+        figure::share(footprint.time),
+        words::time(findings.time_source),
+        words::footprint(footprint)
+    );
+    let _ = writeln!(out, "    {}", words::NO_STALLS);
+    let _ = writeln!(out, "    {}", words::footprint_evidence(footprint));
 }
 
 fn head(out: &mut String, findings: &Findings) {
@@ -136,6 +180,15 @@ fn finding_text(out: &mut String, findings: &Findings, finding: &Finding) {
         doubt
     );
     let _ = writeln!(out, "    {}", words::evidence(&finding.evidence));
+    if let Some(footprint) = findings.footprint_of(finding) {
+        let of_time = figure::share(footprint.time);
+        let _ = writeln!(
+            out,
+            "    {of_time} of {}; {}",
+            words::time(findings.time_source),
+            words::footprint(footprint)
+        );
+    }
     let others = finding
         .trials
         .iter()

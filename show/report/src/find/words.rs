@@ -2,14 +2,21 @@
 
 use crate::visible::one_line;
 use lineup_find::{
-    BetweenThreads, Bursts, CostSource, Evidence, Finding, Findings, Kind, NoFinding, Sign, Stalls,
-    WithoutFinding,
+    AllocationPair, BetweenThreads, Bursts, CostSource, Evidence, Finding, Findings, Footprint,
+    FunctionLines, Kind, NoFinding, PairedSite, ParallelArrays, Sign, StackObject, Stalls, Stretch,
+    TimeSource, WithoutFinding,
 };
-use lineup_model::figure::{change, share, whole};
+use lineup_model::figure::{change, mean, share, whole};
 use lineup_model::first_names;
 
 /// Members named at most.
 const MEMBERS: usize = 6;
+/// Functions of a footprint that are named.
+const FUNCTIONS: usize = 4;
+/// A smaller share of accesses that cross the end of a line is not worth a word.
+const LEAST_SPLIT: f64 = 0.01;
+/// A smaller share is left out where another is named.
+const LEAST_NAMED: f64 = 0.01;
 /// From this share of all stalls on, the part without a name comes first.
 const MUCH_UNNAMED: f64 = 0.1;
 /// A smaller share of stalls without a name hides nothing that would reach the usual threshold.
@@ -111,11 +118,129 @@ pub fn nothing_found(findings: &Findings) -> String {
     )
 }
 
-/// The reason why data that stalls much has no finding.
-pub fn without_finding(one: &WithoutFinding) -> String {
-    let reason = match one.reason {
+/// Findings without a layout that was tried, each with its evidence and the edit.
+pub fn habits(findings: &Findings) -> Vec<[String; 3]> {
+    let pairs = findings.allocation_pairs.iter().map(pair);
+    pairs
+        .chain(findings.parallel_arrays.iter().map(arrays))
+        .chain(findings.stack_objects.iter().map(stack_object))
+        .collect()
+}
+
+fn pair(one: &AllocationPair) -> [String; 3] {
+    let of = |site: &PairedSite| {
+        let size_bytes = mean(site.bytes as f64 / site.objects.max(1) as f64);
+        format!("{} objects of {size_bytes} B at {}", whole(site.objects), one_line(&site.line))
+    };
+    let [first, second] = one.sites.each_ref().map(of);
+    [
+        format!("{}: two allocations that one could be: {first}, and {second}", one_line(&one.function)),
+        format!(
+            "{} of accesses in the windows, {} of modelled stalls; {} of the visits of one are with the other",
+            share(one.accesses),
+            share(one.share),
+            share(one.together)
+        ),
+        "by hand, if both are freed together: one allocation for both, the second behind the first"
+            .to_owned(),
+    ]
+}
+
+fn arrays(one: &ParallelArrays) -> [String; 3] {
+    let names: Vec<_> = one.names.iter().map(|name| one_line(name)).collect();
+    [
+        format!(
+            "{}: {} arrays with the same index: {} → {} lines for each index with one array of structs",
+            one_line(&one.function),
+            one.names.len(),
+            mean(one.lines),
+            mean(one.lines_after)
+        ),
+        format!(
+            "{} of accesses in the windows, {} of modelled stalls; {}, at indices that jump",
+            share(one.accesses),
+            share(one.share),
+            first_names(&names, MEMBERS)
+        ),
+        format!("by hand: one array of structs of {} bytes", whole(one.size_bytes)),
+    ]
+}
+
+fn stack_object(one: &StackObject) -> [String; 3] {
+    let names = |names: &[String]| {
+        let names: Vec<_> = names.iter().map(|name| one_line(name)).collect();
+        first_names(&names, MEMBERS)
+    };
+    let variables = match one.variables.as_slice() {
+        [] => String::new(),
+        variables => format!(" ({})", names(variables)),
+    };
+    [
+        format!(
+            "{}{variables}: {} bytes on the stack, of which {} are used in the windows",
+            one_line(&one.name),
+            whole(one.size_bytes),
+            whole(one.used_bytes)
+        ),
+        format!("{} of accesses in the windows, in {}", share(one.accesses), names(&one.functions)),
+        "by hand: a smaller object, and memory elsewhere for the rare case that needs more".to_owned(),
+    ]
+}
+
+/// Shares of the time, by their source.
+pub fn time(source: TimeSource) -> &'static str {
+    match source {
+        TimeSource::Clock => "the time",
+        TimeSource::Model => "the modelled cycles",
+    }
+}
+
+/// Lines in one stretch of a function.
+fn per(function: &str, per: Stretch) -> String {
+    match per {
+        Stretch::Call => format!("a call of {}", one_line(function)),
+        Stretch::Window => format!("{} in a window of the run", one_line(function)),
+    }
+}
+
+/// The change of a function's lines.
+fn fewer_lines(one: &FunctionLines) -> String {
+    let per = match one.per {
+        Stretch::Call => "per call",
+        Stretch::Window => "per window",
+    };
+    format!("{} → {} {per} of {}", mean(one.lines), mean(one.lines_after), one_line(&one.function))
+}
+
+/// The lines that a footprint's layout saves where it saves most: they may be lines of the first level, which do not
+/// stall.
+pub fn footprint(one: &Footprint) -> String {
+    let saved = |lines: &FunctionLines| lines.time * (1.0 - lines.lines_after / lines.lines);
+    let first = one.lines.iter().max_by(|one, other| saved(one).total_cmp(&saved(other)));
+    let first = first.map_or_else(String::new, fewer_lines);
+    format!("lines {first}, at best, with {}", layout(one.kind))
+}
+
+/// The limit of a footprint's promise.
+pub const NO_STALLS: &str =
+    "fewer lines, in the L1 or beyond it; these are no stalls, and no time is promised";
+
+/// The evidence of a footprint: the other functions, and the use of the type.
+pub fn footprint_evidence(one: &Footprint) -> String {
+    let functions: Vec<String> = one.lines.iter().take(FUNCTIONS).map(fewer_lines).collect();
+    let split = if one.split_accesses >= LEAST_SPLIT {
+        format!("; {} of its accesses cross the end of a line", share(one.split_accesses))
+    } else {
+        String::new()
+    };
+    format!("{}{split}; {}", functions.join(", "), evidence(&one.evidence))
+}
+
+/// The reason why data that takes or stalls for much time has no finding.
+pub fn without_finding(one: &WithoutFinding, source: TimeSource) -> String {
+    let reason = match &one.reason {
         NoFinding::LittleGain { layout: kind, gain } => {
-            format!("{} gains less than --least, {}", layout(kind), saved(gain))
+            format!("{} gains less than --least, {}", layout(*kind), saved(*gain))
         }
         NoFinding::NoGain => "no layout that was tried needs fewer lines".to_owned(),
         NoFinding::NothingToMove => {
@@ -127,8 +252,36 @@ pub fn without_finding(one: &WithoutFinding) -> String {
         NoFinding::Allocator => {
             "it is what malloc adds to objects; lineup study --placement tries other allocators".to_owned()
         }
+        NoFinding::OfLibrary { declared_in } => {
+            format!("its layout is not yours to change: it is declared in {}", one_line(declared_in))
+        }
+        NoFinding::Full { size_bytes } => {
+            format!("its {} bytes are used, and no layout needs fewer lines", whole(*size_bytes))
+        }
+        NoFinding::OneLine { function, per: stretch } => {
+            format!("{} uses one line of it", per(function, *stretch))
+        }
+        NoFinding::FewLines { function, per: stretch, layout: kind, lines, lines_after } => format!(
+            "{} saves little: {} uses {} lines of it instead of {}",
+            layout(*kind),
+            per(function, *stretch),
+            mean(*lines_after),
+            mean(*lines)
+        ),
+        NoFinding::NoFewerLines { function, per: stretch, lines } => format!(
+            "{} uses {} lines of it, and no layout that was tried needs fewer there without more elsewhere",
+            per(function, *stretch),
+            mean(*lines)
+        ),
     };
-    format!("{}, {} of modelled stalls, has no finding: {reason}", one_line(&one.name), share(one.share))
+    let of_time = format!("{} of {}", share(one.time), time(source));
+    let of_stalls = format!("{} of modelled stalls", share(one.share));
+    let shares = match (one.time >= LEAST_NAMED, one.share >= LEAST_NAMED) {
+        (true, false) => of_time,
+        (true, true) => format!("{of_time}, {of_stalls}"),
+        (false, _) => of_stalls,
+    };
+    format!("{}, {shares}, has no finding: {reason}", one_line(&one.name))
 }
 
 /// The clock's contradiction of a finding's model.

@@ -1,10 +1,11 @@
 //! The page of `lineup find`: names may hold anything, and every link leads somewhere.
 
 use lineup_find::{
-    AllocationStalls, BetweenThreads, BurstShare, BurstShares, Bursts, BurstsTaken, ClassShare,
-    ClockContradiction, ContextStalls, Coverage, Evidence, Finding, Findings, Kind, LaidMember, MemberMap,
-    MemberStalls, NoFinding, OwnerStalls, PageCosts, PageStalls, PlacementKind, PlacementTrial, Placements,
-    Sample, Sign, Stack, Stalls, ThreadWaits, Trial, WithoutFinding,
+    AllocationPair, AllocationStalls, BetweenThreads, BurstShare, BurstShares, Bursts, BurstsTaken,
+    ClassShare, ClockContradiction, ContextStalls, Coverage, Evidence, Finding, Findings, Footprint,
+    FunctionLines, Kind, LaidMember, MemberMap, MemberStalls, NoFinding, OwnerStalls, PageCosts, PageStalls,
+    PairedSite, ParallelArrays, PlacementKind, PlacementTrial, Placements, Ranked, Sample, Sign, Stack,
+    StackObject, Stalls, Stretch, ThreadWaits, TimeSource, Trial, WithoutFinding,
 };
 use lineup_report::find::{find_page, words};
 use scraper::{Html, Selector};
@@ -29,6 +30,7 @@ fn finding(name: &str) -> Finding {
             lines: 2,
             largest_variant: None,
             lines_needed: 1,
+            used_bytes: 8,
             used: vec![HOSTILE.to_owned()],
             unused: 2,
             objects: 7,
@@ -100,6 +102,32 @@ fn fight() -> Finding {
     }
 }
 
+/// A type whose objects lie in the first level.
+fn footprint() -> Footprint {
+    let Finding { kind, evidence, functions, next, by_hand, map, .. } = finding("resident");
+    let lines = FunctionLines {
+        function: HOSTILE.to_owned(),
+        time: 0.3,
+        per: Stretch::Call,
+        stretches: 100,
+        lines: 4.0,
+        lines_after: 1.0,
+    };
+    Footprint {
+        subject: "resident".to_owned(),
+        kind,
+        time: 0.3,
+        bound: 0.2,
+        lines: vec![lines],
+        split_accesses: 0.125,
+        evidence,
+        functions,
+        next,
+        by_hand,
+        map,
+    }
+}
+
 fn findings() -> Findings {
     let frames = ["data", HOSTILE, "used", "f"].map(str::to_owned).to_vec();
     Findings {
@@ -121,10 +149,42 @@ fn findings() -> Findings {
         sample: Sample { windows: 1, accesses: 10, of_accesses: 10, stall_cycles: 1000 },
         configurations: vec!["as modelled".to_owned(), "small".to_owned()],
         findings: vec![finding(HOSTILE), finding("other"), fight()],
+        footprints: vec![footprint()],
+        ranking: [0, 1]
+            .map(Ranked::Findings)
+            .into_iter()
+            .chain([Ranked::Footprints(0), Ranked::Findings(2)])
+            .collect(),
+        allocation_pairs: vec![AllocationPair {
+            function: HOSTILE.to_owned(),
+            sites: [120, 240].map(|bytes| PairedSite { line: HOSTILE.to_owned(), objects: 10, bytes }),
+            together: 0.75,
+            accesses: 0.3,
+            share: 0.4,
+        }],
+        stack_objects: vec![StackObject {
+            name: HOSTILE.to_owned(),
+            variables: vec![HOSTILE.to_owned()],
+            size_bytes: 16_024,
+            used_bytes: 140,
+            accesses: 0.2,
+            functions: vec![HOSTILE.to_owned()],
+        }],
+        parallel_arrays: vec![ParallelArrays {
+            names: vec![HOSTILE.to_owned(), "other".to_owned()],
+            function: HOSTILE.to_owned(),
+            size_bytes: 8,
+            lines: 2.0,
+            lines_after: 1.0625,
+            accesses: 0.1,
+            share: 0.2,
+        }],
         below_threshold: 1,
+        time_source: TimeSource::Clock,
         without_finding: vec![WithoutFinding {
             name: HOSTILE.to_owned(),
             share: 0.1,
+            time: 0.2,
             reason: NoFinding::NoGain,
         }],
         owners: vec![OwnerStalls {
@@ -136,6 +196,7 @@ fn findings() -> Findings {
             l2_misses: 4.0,
             stall_cycles: 900.0,
             share: 0.9,
+            time: 0.4,
             used_bytes_per_line: Some(8.0),
             thread_waits: Some(WAITS),
             members: vec![MemberStalls {
@@ -241,17 +302,17 @@ fn every_link_leads_to_something_on_the_page() {
         assert_eq!(found.count(), 1, "{target}");
         links += 1;
     }
-    // The contents, the way past them, the type's box, and the second and third finding's commands.
-    assert_eq!(links, 8 + 1 + 1 + 2);
+    // The contents, the way past them, the type's box, and the commands of all findings but the first.
+    assert_eq!(links, 8 + 1 + 1 + 3);
 }
 
 #[test]
 fn a_finding_has_the_lines_of_its_type_before_and_after() {
     let page = page();
-    // Before, the used member is on the second line; after, on the first. Both findings have both.
+    // Before, the used member is on the second line; after, on the first. All three findings of types have both.
     let heads: Vec<String> =
         page.select(&Selector::parse(".line-head b").unwrap()).map(|head| head.text().collect()).collect();
-    assert_eq!(heads, ["line 1", "line 0", "line 1", "line 0"]);
+    assert_eq!(heads, ["line 1", "line 0", "line 1", "line 0", "line 1", "line 0"]);
     assert_eq!(count(&page, ".stacks .d0"), 2);
     let share: String =
         page.select(&Selector::parse(".stacks .d1 b").unwrap()).next().unwrap().text().collect();
@@ -316,6 +377,43 @@ fn what_the_clock_says_against_the_model_stands_with_the_finding() {
     );
     let text: String = page().root_element().text().collect();
     assert!(text.contains("the clock contradicts the model"));
+}
+
+/// It says that fewer lines are no stalls, and that the first level may hold them.
+#[test]
+fn a_type_that_does_not_stall_has_its_lines_by_function() {
+    let page = page();
+    let text = |selector: &str| -> String {
+        page.select(&Selector::parse(selector).unwrap()).flat_map(|part| part.text()).collect()
+    };
+    let third = text("#finding-3");
+    assert!(
+        third.contains("resident") && third.contains("30.0 % of the time; lines 4 → 1 per call of "),
+        "{third}"
+    );
+    assert!(
+        third.contains(words::NO_STALLS) && third.contains("12.5 % of its accesses cross the end of a line"),
+        "{third}"
+    );
+    let without = words::without_finding(&findings().without_finding[0], TimeSource::Model);
+    assert!(
+        without.contains(", 20.0 % of the modelled cycles, 10.0 % of modelled stalls, has no finding: "),
+        "{without}"
+    );
+}
+
+#[test]
+fn what_a_person_changes_by_hand_has_its_evidence_and_its_edit() {
+    let [pair, arrays, object] = words::habits(&findings()).try_into().expect("three");
+    assert!(
+        pair[0].contains(": 10 objects of 12 B at ") && pair[0].contains(", and 10 objects of 24 B at "),
+        "{pair:?}"
+    );
+    assert!(pair[1].ends_with("; 75.0 % of the visits of one are with the other"), "{pair:?}");
+    assert!(arrays[0].contains("2 arrays with the same index: 2 → 1.06 lines for each index"), "{arrays:?}");
+    assert!(object[0].contains(": 16,024 bytes on the stack, of which 140 are used"), "{object:?}");
+    let text: String = page().root_element().text().collect();
+    assert!([&pair, &arrays, &object].iter().all(|habit| text.contains(&habit[2])), "{text}");
 }
 
 /// The best placement that can be made comes first, and the one that none can make is named as such.

@@ -49,6 +49,8 @@ pub(crate) struct Sites {
     pub(crate) all: Vec<(Key, Sum)>,
     /// By the number of a chain.
     numbers: HashMap<u32, u32>,
+    /// By return address.
+    frames: HashMap<u64, Frame>,
 }
 
 impl Sites {
@@ -77,7 +79,7 @@ impl Sites {
         let numbers =
             numbered.flat_map(|(number, (_, sum))| sum.numbers.iter().map(move |own| (*own, number)));
         let numbers = numbers.collect();
-        Sites { all, numbers }
+        Sites { all, numbers, frames }
     }
 
     /// The largest number of small objects in use at one time: a sum over the sites, each at its own time, by the mean
@@ -86,6 +88,11 @@ impl Sites {
         let of = |sum: &Sum| sum.bytes as f64 / (sum.objects as f64).max(1.0);
         let small = self.all.iter().filter(|(_, sum)| of(sum) <= most_size_bytes as f64);
         small.map(|(_, sum)| (sum.most_bytes as f64 / of(sum).max(1.0)).min(sum.objects as f64)).sum()
+    }
+
+    /// The function under way with a return address.
+    pub(crate) fn frame(&self, back: u64) -> Option<&Frame> {
+        self.frames.get(&back)
     }
 
     /// The number of the site that a chain is counted with; 0 for none.

@@ -10,7 +10,7 @@ use lineup_model::sampling::ClockEvent;
 const WITHIN: f64 = 1.959_964;
 
 /// Fewer samples of a run contradict nothing.
-const LEAST_SAMPLES: u64 = 20;
+pub(crate) const LEAST_SAMPLES: u64 = 20;
 /// Fewer samples of a function do not say that it takes more time than the model has for it.
 const LEAST_OF_FUNCTION: u64 = 3;
 /// The model is no closer than that: shares whose ratio is smaller agree, however narrow the clock's interval is.

@@ -6,7 +6,9 @@ use crate::recorded::Recorded;
 use foldhash::HashMap;
 use lineup_debuginfo::DebugInfo;
 use lineup_explain::access_context::AccessContext;
+use lineup_explain::catalog::Ty;
 use lineup_explain::image::Image;
+use lineup_explain::name::Name;
 use lineup_explain::namer::Namer;
 use lineup_model::access::{Access, AccessKind, StackRange, ThreadId};
 use lineup_recording::{Window, WindowStep};
@@ -16,6 +18,8 @@ use std::collections::BTreeSet;
 const PAGE_BYTES: u64 = 4096;
 /// Pages between two that belong to one stack, at most: frames may be large.
 const GAP_PAGES: u64 = 64;
+/// Objects on a stack of this size and more are large.
+const LARGE_LOCAL_BYTES: u64 = 1024;
 /// The first address of kernels: their stacks are small, and lie close to each other.
 const KERNEL: u64 = 1 << 63;
 /// Pages between two that belong to one stack of a kernel, at most.
@@ -40,6 +44,20 @@ pub(crate) struct Naming<'a> {
     numbers: HashMap<Spot, u32>,
     /// For each window, the points of its accesses in their order.
     pub(crate) points: Vec<Vec<Point>>,
+    /// For each window, the accesses to large objects on stacks.
+    pub(crate) large_locals: Vec<Vec<LocalAccess>>,
+}
+
+/// An access to a large object on a stack.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct LocalAccess {
+    /// The number of the access in its window.
+    pub(crate) number: u32,
+    pub(crate) ty: Ty,
+    /// The name of the variable, where the code names it.
+    pub(crate) variable: Option<u32>,
+    /// The object's address.
+    pub(crate) base: u64,
 }
 
 impl<'a> Naming<'a> {
@@ -55,22 +73,50 @@ impl<'a> Naming<'a> {
             }
         }
         namer.settle();
-        let mut naming = Naming { namer, spots: Vec::new(), numbers: HashMap::default(), points: Vec::new() };
+        let mut naming = Naming {
+            namer,
+            spots: Vec::new(),
+            numbers: HashMap::default(),
+            points: Vec::new(),
+            large_locals: Vec::new(),
+        };
+        let mut is_large: HashMap<Ty, bool> = HashMap::default();
         for window in &recorded.windows {
             let mut context = AccessContext::default();
             let mut points = Vec::new();
+            let mut locals = Vec::new();
             let sites = window.sites.iter().copied().chain(std::iter::repeat(0));
             for (access, site) in accesses(window).zip(sites) {
                 let named = naming.namer.name(&access, &mut context, window.number)?;
                 let named = naming.namer.or_copied(access.pc, named);
+                if let Some((ty, variable, offset)) = local(named.name)
+                    && naming.is_large(ty, &mut is_large)
+                    && naming.places_object(ty, offset, u64::from(access.size_bytes))
+                {
+                    let base = access.address.wrapping_sub(offset);
+                    locals.push(LocalAccess { number: points.len() as u32, ty, variable, base });
+                }
                 let size_bytes = u64::from(access.size_bytes);
                 let (spot, offset) = owner::spot(&mut naming.namer, named, access.address, size_bytes);
                 let offset = u32::try_from(offset).unwrap_or(u32::MAX);
                 points.push(Point { spot: naming.number(spot), offset, site });
             }
             naming.points.push(points);
+            naming.large_locals.push(locals);
         }
         Ok(naming)
+    }
+
+    fn is_large(&mut self, ty: Ty, known: &mut HashMap<Ty, bool>) -> bool {
+        let mut size_bytes = || self.namer.catalog().size_bytes(ty).unwrap_or_default();
+        *known.entry(ty).or_insert_with(|| size_bytes() >= LARGE_LOCAL_BYTES)
+    }
+
+    /// Whether an access shows where its object begins. The accessed element of an array may be unknown, and then so is
+    /// the beginning.
+    fn places_object(&mut self, ty: Ty, offset: u64, size_bytes: u64) -> bool {
+        let field = self.namer.catalog().field(ty, offset, size_bytes);
+        field.is_some_and(|field| field.stride_bytes.is_none())
     }
 
     fn number(&mut self, spot: Spot) -> u32 {
@@ -98,6 +144,15 @@ impl<'a> Naming<'a> {
             None => Spot::UNNAMED,
         };
         Ok(self.number(spot))
+    }
+}
+
+/// The type of an object on a stack, its variable, and the offset in it.
+fn local(name: Name) -> Option<(Ty, Option<u32>, u64)> {
+    match name {
+        Name::Stack { local: Some((variable, ty, offset)) } => Some((ty, Some(variable), offset)),
+        Name::Member { ty, offset, is_on_stack: true, .. } => Some((ty, None, offset)),
+        _ => None,
     }
 }
 

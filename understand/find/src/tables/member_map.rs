@@ -5,7 +5,7 @@ use crate::owner::{self, Owner, Spot};
 use crate::stalls::attribution::Attribution;
 use crate::stalls::counts::{FunctionNumber, Tally};
 use crate::stalls::window_names::Naming;
-use crate::trials::gains::Gain;
+use crate::trials::layouts::Moved;
 use lineup_explain::catalog::Ty;
 use lineup_explain::fields::leaves;
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ pub(crate) fn member_map(
     naming: &mut Naming<'_>,
     attribution: &Attribution,
     ty: Ty,
-    gain: &Gain,
+    (moved, start_in_line): (Option<&Moved>, Option<u64>),
     line_bytes: u64,
 ) -> Option<MemberMap> {
     let size_bytes = naming.namer.catalog().size_bytes(ty)?;
@@ -34,7 +34,7 @@ pub(crate) fn member_map(
         let place = place.unwrap_or(members.len());
         if place == members.len() {
             let path = owner::member_name(&mut naming.namer, *spot);
-            members.push(laid(path, spot.at, spot.size_bytes, gain));
+            members.push(laid(path, spot.at, spot.size_bytes, moved));
         }
         let number = numbers.get(function).copied().unwrap_or(MOST_FUNCTIONS);
         let (loads, stores) = (tally.accesses - tally.stores, tally.stores);
@@ -50,18 +50,17 @@ pub(crate) fn member_map(
     for (path, offset, size) in leaves(types, described.id).into_iter().filter(|(_, _, size)| *size > 0) {
         let is_used = |one: &LaidMember| one.offset < offset + size && offset < one.offset + one.size_bytes;
         if !members.iter().any(is_used) {
-            members.push(laid(path, offset, size, gain));
+            members.push(laid(path, offset, size, moved));
         }
     }
     members.iter_mut().for_each(|one| one.uses.sort_by_key(|(number, ..)| *number));
     members.sort_by_key(|one| (one.offset, one.size_bytes));
-    let size_bytes_after = gain.moved.as_ref().map(|moved| moved.size_bytes);
-    let start_in_line = gain.start_in_line;
+    let size_bytes_after = moved.map(|moved| moved.size_bytes);
     Some(MemberMap { size_bytes, size_bytes_after, line_bytes, start_in_line, functions, members })
 }
 
-fn laid(path: String, offset: u64, size_bytes: u64, gain: &Gain) -> LaidMember {
-    let offset_after = gain.moved.as_ref().and_then(|moved| moved.to(offset));
+fn laid(path: String, offset: u64, size_bytes: u64, moved: Option<&Moved>) -> LaidMember {
+    let offset_after = moved.and_then(|moved| moved.to(offset));
     LaidMember { path, offset, size_bytes, offset_after, uses: Vec::new() }
 }
 

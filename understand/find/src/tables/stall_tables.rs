@@ -22,6 +22,8 @@ use std::collections::BTreeMap;
 const MOST_FUNCTIONS: usize = 3;
 /// A function that has less of an owner's stalls than this share is not worth a look.
 const LEAST_OF_OWNER: f64 = 0.1;
+/// Data that never stalls is listed when accesses to it have at least this share of the time.
+const LEAST_TIME: f64 = 0.01;
 /// A function that never stalls is listed when it executes at least this share of all instructions.
 const LEAST_EXECUTED: f64 = 0.0001;
 
@@ -73,7 +75,8 @@ impl Work<'_, '_> {
             let own = spots.get(&owner).map_or(&[][..], Vec::as_slice);
             let waits =
                 own.iter().fold(Waits::default(), |all, (number, ..)| all.plus(self.waits_at(*number)));
-            if stall_cycles <= 0.0 && waits == Waits::default() {
+            let time = self.times.of_owner(owner);
+            if stall_cycles <= 0.0 && waits == Waits::default() && time < LEAST_TIME {
                 continue;
             }
             all.push(OwnerStalls {
@@ -88,6 +91,7 @@ impl Work<'_, '_> {
                 l2_misses: tally.l2,
                 stall_cycles,
                 share: stall_cycles / all_cycles,
+                time,
                 used_bytes_per_line: self.watched.used_per_line.get(&owner).copied(),
                 thread_waits: self.told(waits),
                 members: match owner {
@@ -102,6 +106,7 @@ impl Work<'_, '_> {
         };
         all.sort_by(|one, other| {
             let order = cost(other).total_cmp(&cost(one));
+            let order = order.then(other.time.total_cmp(&one.time));
             order.then_with(|| (&one.name, one.class).cmp(&(&other.name, other.class)))
         });
         all

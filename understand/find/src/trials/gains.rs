@@ -240,7 +240,7 @@ pub(crate) fn of_types(bench: &Bench<'_>, naming: &mut Naming<'_>, types: &[(Ty,
 }
 
 /// Layouts for the objects of a type.
-fn layouts(objects: &Objects, nature: &Nature) -> Vec<(Kind, Layout)> {
+pub(super) fn layouts(objects: &Objects, nature: &Nature) -> Vec<(Kind, Layout)> {
     let as_layout = |kind, relaid: Option<Relaid>| relaid.map(|relaid| (kind, Layout::Objects(relaid)));
     let columns = (objects.share_in_arrays() >= LEAST_IN_ARRAYS).then(|| objects.by_columns());
     if let Nature::Enum(_) = nature {
@@ -271,7 +271,7 @@ fn hot_parts(objects: &Objects) -> BTreeSet<Vec<bool>> {
 }
 
 /// The decider of a type's layout.
-enum Nature {
+pub(super) enum Nature {
     /// The source.
     Other,
     /// Rust's compiler.
@@ -301,7 +301,7 @@ impl Visit {
 }
 
 /// The objects of a type in the windows; `None` where its members cannot be moved, or none was seen.
-fn objects(bench: &Bench<'_>, naming: &mut Naming<'_>, ty: Ty) -> Option<(Objects, Nature)> {
+pub(super) fn objects(bench: &Bench<'_>, naming: &mut Naming<'_>, ty: Ty) -> Option<(Objects, Nature)> {
     let (types, described) = naming.namer.catalog().table(ty)?;
     let size_bytes = types.size_bytes(described.id).filter(|size| *size > 0)?;
     let is_rust = types.get(described.id).is_some_and(|ty| ty.language == Language::Rust);
@@ -347,7 +347,7 @@ fn objects(bench: &Bench<'_>, naming: &mut Naming<'_>, ty: Ty) -> Option<(Object
     (!objects.bases.is_empty()).then_some((objects, nature))
 }
 
-fn evidence(
+pub(super) fn evidence(
     bench: &Bench<'_>,
     naming: &mut Naming<'_>,
     ty: Ty,
@@ -365,6 +365,7 @@ fn evidence(
         size_bytes: objects.size_bytes,
         lines: objects.size_bytes.div_ceil(bench.line_bytes),
         lines_needed: used_bytes.div_ceil(bench.line_bytes),
+        used_bytes,
         largest_variant: match nature {
             Nature::Enum(largest) => Some(largest),
             Nature::Rust | Nature::Other => None,

@@ -1,0 +1,111 @@
+//! `lineup find` of programs whose hot objects stay in the first level: lines count there too, and each type with much
+//! time has a finding or a reason.
+
+use crate::place::Place;
+use crate::schema;
+use serde_json::{Value, json};
+
+/// Caches that hold all of these programs.
+const CACHES: [&str; 6] = ["--cache", "l1i=32K,8,64", "--cache", "l1d=32K,8,64", "--cache", "l2=256K,8,64"];
+
+fn place(source: &str) -> Place {
+    Place::new(source, &["-g", "-O2"])
+}
+
+/// Findings as JSON and as text, by modelled cycles.
+fn found(source: &str) -> (Value, String) {
+    let place = place(source);
+    let run = |json: &[&str]| {
+        let all = [&["find", "--no-clock"][..], json, &CACHES, &["--", "./program"]].concat();
+        let output = place.lineup(&all).output().expect("lineup runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        output.stdout
+    };
+    (schema::checked(&run(&["--json"])), String::from_utf8(run(&[])).expect("text"))
+}
+
+fn reason<'v>(found: &'v Value, name: &str) -> &'v Value {
+    let all = found["without_finding"].as_array().expect("reasons");
+    let one = all.iter().find(|one| one["name"] == name).unwrap_or_else(|| panic!("no {name} in {all:?}"));
+    &one["reason"]
+}
+
+/// One object whose three used members lie on three lines, and elements of three numbers of which all are used.
+const RESIDENT: &str = r#"
+#include <stdio.h>
+struct state { long position; char name[56]; long length; char path[56]; long hash; char note[56]; };
+struct full { long a, b, c; };
+static struct state one __attribute__((aligned(64)));
+static struct full all[100] __attribute__((aligned(64)));
+__attribute__((noinline)) static void step(struct state *s, long by) { s->position += by; s->length ^= s->position; s->hash = s->hash * 31 + s->length; }
+__attribute__((noinline)) static long sum(struct full *all) { long s = 0; for (int i = 0; i < 100; i++) { s += all[i].a ^ all[i].b; all[i].c += s; } return s; }
+int main(void)
+{
+	long s = 0;
+	for (int turn = 0; turn < 500; turn++) { for (long i = 0; i < 400; i++) step(&one, i & 7); s += sum(all); }
+	printf("%ld %ld\n", one.hash, s);
+	return 0;
+}
+"#;
+
+#[test]
+fn a_type_that_never_leaves_the_first_level_is_found_by_its_lines() {
+    let (findings, text) = found(RESIDENT);
+    assert_eq!((&findings["time_source"], &findings["findings"]), (&json!("model"), &json!([])));
+    let first = &findings["footprints"][0];
+    assert_eq!((&first["subject"], &first["kind"]), (&json!("state"), &json!("order")), "{first}");
+    assert_eq!(findings["ranking"], json!([{"list": "footprints", "index": 0}]));
+    let lines = &first["lines"][0];
+    assert_eq!((&lines["function"], &lines["per"]), (&json!("step"), &json!("call")), "{first}");
+    assert_eq!((&lines["lines"], &lines["lines_after"]), (&json!(3.0), &json!(1.0)), "{first}");
+    assert!(
+        first["time"].as_f64() > Some(0.3) && first["bound"].as_f64() < first["time"].as_f64(),
+        "{first}"
+    );
+    assert!(
+        first["next"].as_str().is_some_and(|next| next.ends_with("--region step -- ./program")),
+        "{first}"
+    );
+    // A type without a stall that is worth a word is in the table of data.
+    let owners = findings["owners"].as_array().expect("owners");
+    let own = owners.iter().find(|owner| owner["name"] == "state").expect("the type");
+    assert_eq!(own["time"], first["time"]);
+    assert_eq!(reason(&findings, "full"), &json!({"kind": "full", "size_bytes": 24}));
+    assert!(
+        text.contains(
+            "of the modelled cycles; lines 3 → 1 per call of step, at best, with members in the order"
+        ),
+        "{text}"
+    );
+    assert!(text.contains("these are no stalls"), "{text}");
+}
+
+/// Parts of half a line. `rare` uses the first and second one, `often` the second and third: on any two lines, one of the
+/// functions needs both. Of `apart` each function uses one member, which is one line in any order.
+const CONFLICT: &str = r#"
+#include <stdio.h>
+struct parts { long first[4], second[4], third[4]; };
+struct apart { long one; char between[120]; long other; };
+static struct parts parts __attribute__((aligned(64)));
+static struct apart apart __attribute__((aligned(64)));
+__attribute__((noinline)) static long rare(struct parts *p, long by) { for (int i = 0; i < 4; i++) { p->first[i] += by; p->second[i] += by; } return p->first[3]; }
+__attribute__((noinline)) static long often(struct parts *p, long by) { for (int i = 0; i < 4; i++) { p->second[i] += by; p->third[i] += by; } return p->third[3]; }
+__attribute__((noinline)) static long left(struct apart *p, long by) { return p->one += by; }
+__attribute__((noinline)) static long right(struct apart *p, long by) { return p->other += by; }
+int main(void)
+{
+	long s = 0;
+	for (long turn = 0; turn < 60000; turn++) s += rare(&parts, turn) + often(&parts, turn) + often(&parts, -turn) + left(&apart, turn) + right(&apart, turn);
+	printf("%ld\n", s);
+	return 0;
+}
+"#;
+
+#[test]
+fn a_layout_that_costs_another_function_lines_is_no_finding() {
+    let (findings, text) = found(CONFLICT);
+    assert_eq!(findings["footprints"], json!([]), "{findings}");
+    assert_eq!(reason(&findings, "parts")["kind"], "full");
+    assert_eq!(reason(&findings, "apart")["kind"], "one_line");
+    assert!(text.contains("apart, ") && text.contains("has no finding: a call of "), "{text}");
+}
