@@ -356,6 +356,8 @@ fn what_has_no_name_is_said_first_and_is_no_all_clear() {
         findings.owners[0].class = class;
         findings.owners[0].functions = vec![("poll".to_owned(), 1.0)];
         findings.findings.clear();
+        findings.footprints.clear();
+        findings.ranking.clear();
         findings
     };
     let much = with(0.0055, "unnamed");
