@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 /// The findings of a program that the native engine records.
 fn found(source: &str) -> Value {
-    let place = Place::new(source, &["-g", "-O2"]);
+    let place = Place::new(source, &[]);
     let arguments = ["find", "--json", "--no-clock", "--engine", "native", "--", "./program"];
     let output = place.lineup(&arguments).output().expect("lineup runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -8,13 +8,9 @@ use serde_json::{Value, json};
 /// Caches that hold all of these programs.
 const CACHES: [&str; 6] = ["--cache", "l1i=32K,8,64", "--cache", "l1d=32K,8,64", "--cache", "l2=256K,8,64"];
 
-fn place(source: &str) -> Place {
-    Place::new(source, &["-g", "-O2"])
-}
-
 /// Findings as JSON and as text, by modelled cycles.
 fn found(source: &str) -> (Value, String) {
-    let place = place(source);
+    let place = Place::new(source, &[]);
     let run = |json: &[&str]| {
         let all = [&["find", "--no-clock"][..], json, &CACHES, &["--", "./program"]].concat();
         let output = place.lineup(&all).output().expect("lineup runs");
