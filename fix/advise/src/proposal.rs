@@ -230,6 +230,9 @@ pub struct ColdPartProposal {
     pub member: String,
     /// The members that leave.
     pub moved: Vec<String>,
+    /// Their groups, where each leaves for an array of its own; empty where all leave as one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<Vec<String>>,
     /// The members that stay.
     pub kept: Vec<String>,
     /// Files that change, relative to the source folder.
@@ -243,6 +246,9 @@ pub struct ColdPartProposal {
     /// Where the members are.
     #[serde(skip)]
     pub place: PartPlace,
+    /// The name under which the change is tried, and refused when it fails: an order of the same members may still pass.
+    #[serde(skip)]
+    pub owner: String,
     /// Texts that change, whole, by path.
     #[serde(skip)]
     pub edited: BTreeMap<String, String>,
@@ -429,6 +435,8 @@ pub const GATHER: KindName = KindName { slug: "gather", words: "gather variables
 pub const ALIGN: KindName = KindName { slug: "align", words: "align" };
 /// Cold members moved out of an object.
 pub const SPLIT: KindName = KindName { slug: "split", words: "split hot from cold" };
+/// Members of an array's elements in arrays of their own.
+pub const COLUMNS: KindName = KindName { slug: "columns", words: "an array for each member" };
 /// The next object's line, asked for ahead.
 pub const PREFETCH: KindName = KindName { slug: "prefetch", words: "prefetch the next object" };
 /// A copy for each thread of a number that all add to.
@@ -628,7 +636,7 @@ impl Advice {
             edited.extend(texts.clone());
             Step { owners, edited: edited.clone() }
         };
-        let cold_parts = self.cold_parts.iter().map(cold_part_texts);
+        let cold_parts = self.cold_parts.iter().map(|one| (vec![one.owner.clone()], &one.edited));
         cold_parts
             .chain(gathers)
             .chain(variables)
@@ -686,13 +694,3 @@ impl Advice {
 
 /// Version of the JSON form of [`Advice`].
 pub const ADVICE_SCHEMA: &str = "lineup.advice/2";
-
-/// The class, and the texts of every file that its proposal edits.
-fn cold_part_texts(one: &ColdPartProposal) -> (Vec<String>, &BTreeMap<String, String>) {
-    (vec![cold_part_owner(&one.type_name)], &one.edited)
-}
-
-/// The name under which the change is tried, and refused when it fails: an order of the same members may still pass.
-pub(crate) fn cold_part_owner(type_name: &str) -> String {
-    format!("{type_name} (cold part)")
-}

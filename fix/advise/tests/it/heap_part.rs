@@ -110,14 +110,22 @@ pub(crate) fn advised(program: &str) -> Advice {
 
 /// The output of a program, with the sanitisers that look at memory and at undefined behaviour.
 pub(crate) fn output(files: &BTreeMap<&str, &str>) -> String {
+    output_by("gcc", files)
+}
+
+/// The same with this compiler; that of Clang may lack the sanitisers' libraries.
+pub(crate) fn output_by(compiler: &str, files: &BTreeMap<&str, &str>) -> String {
     let folder = tempfile::tempdir().expect("a folder");
     for (path, text) in files {
         std::fs::write(folder.path().join(path), text).expect("writes");
     }
-    let sanitised = "-fsanitize=address,undefined";
-    let flags = ["-g", "-O1", "-Wall", "-Wextra", "-Werror", sanitised, "-fno-sanitize-recover=all"];
-    let all: Vec<&str> = flags.into_iter().chain(["-o", "a", "a.c"]).collect();
-    run("gcc", "gcc", folder.path(), &all).unwrap_or_else(|why| panic!("{why}\n{files:?}"));
+    let sanitised: &[&str] = match compiler {
+        "gcc" => &["-fsanitize=address,undefined", "-fno-sanitize-recover=all"],
+        _ => &[],
+    };
+    let flags = ["-g", "-O1", "-Wall", "-Wextra", "-Werror", "-o", "a", "a.c"];
+    let all: Vec<&str> = flags.into_iter().chain(sanitised.iter().copied()).collect();
+    run(compiler, compiler, folder.path(), &all).unwrap_or_else(|why| panic!("{why}\n{files:?}"));
     let program = folder.path().join("a");
     run(&program.to_string_lossy(), "", folder.path(), &[]).unwrap_or_else(|why| panic!("{why}\n{files:?}"))
 }

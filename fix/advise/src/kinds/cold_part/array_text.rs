@@ -1,7 +1,7 @@
-//! Writing the cold part of a struct of C whose objects are the elements of arrays: arrays of parts, and each use of
-//! what they hold.
+//! Writing the parts of a struct of C whose objects are the elements of arrays: a cold part, or one for each group of
+//! members that calls use together; arrays of parts, and each use of what they hold.
 //!
-//! An object and its part have the same place in their arrays, so no object needs a pointer. `a[i].m` becomes
+//! An object and its parts have the same place in their arrays, so no object needs a pointer. `a[i].m` becomes
 //! `a_cold[i].m`. Where a use has a pointer to an object, the place is its distance from the first: then the program has
 //! one array for certain, and a function finds the part.
 
@@ -9,11 +9,11 @@ use crate::constraints::constraint::{Binding, Constraint};
 use crate::constraints::groundwork::Groundwork;
 use crate::constraints::meaning::{ObjectVariable, SplitMeaning};
 use crate::kinds::cold_part::c_text::{
-    Naming, Style, after_includes, after_variable, declaration_end, line_behind, missing_include,
-    part_declaration,
+    Naming, Style, after_includes, after_variable, cold_comment, declaration_end, line_behind,
+    missing_include, part_declaration,
 };
 use crate::kinds::cold_part::class_text::{
-    self, ColdText, Leaving, STEMS, is_free, place, refused, taken, unclear,
+    self, ColdText, Leaving, LeavingPart, STEMS, is_free, place, refused, taken, unclear,
 };
 use crate::kinds::cold_part::heap_text::Calls;
 use crate::patch::text_edits::Edit;
@@ -39,8 +39,8 @@ pub(crate) fn held(leaving: &Leaving<'_>) -> Result<ColdText, Binding> {
     let meaning = leaving.meaning;
     let pointers = holders(meaning)?;
     let mut edit = ArrayEdit::begin(leaving, &pointers)?;
-    if let Some((path, line)) = edit.reach(leaving)?.into_iter().next() {
-        return Err(refused("a pointer may lead into several arrays").at(&path, line));
+    if let Some((path, found)) = edit.reach(leaving)?.into_iter().next() {
+        return Err(refused("a pointer may lead into several arrays").at(&path, found.line));
     }
     edit.hold(meaning, &pointers)?;
     edit.finish(PartPlace::Array { is_made: true })
@@ -53,8 +53,8 @@ pub(crate) fn made(leaving: &Leaving<'_>) -> Result<ColdText, Binding> {
         return Err(refused("the call that makes its objects may run again"));
     }
     let mut edit = ArrayEdit::begin(leaving, &[])?;
-    edit.reach(leaving)?;
-    edit.make(meaning)?;
+    let by_pointer = edit.reach(leaving)?;
+    edit.make(meaning, &by_pointer)?;
     edit.finish(PartPlace::Array { is_made: true })
 }
 
@@ -78,8 +78,22 @@ fn holders(meaning: &SplitMeaning) -> Result<Vec<ObjectVariable>, Binding> {
     Ok(pointers.cloned().collect())
 }
 
-/// Files that reach parts by pointers to objects, with the first line that does.
-type ByPointer = BTreeMap<String, u32>;
+/// Files that reach parts by pointers to objects.
+type ByPointer = BTreeMap<String, FoundParts>;
+
+/// The parts that a file reaches by pointers to objects.
+#[derive(Default)]
+struct FoundParts {
+    /// The first line that does.
+    line: u32,
+    /// By their places in [`Names::parts`].
+    parts: BTreeSet<usize>,
+}
+
+/// All parts that files reach by pointers.
+fn all_found(by_pointer: &ByPointer) -> BTreeSet<usize> {
+    by_pointer.values().flat_map(|found| &found.parts).copied().collect()
+}
 
 /// The edit as far as it is written.
 struct ArrayEdit<'a> {
@@ -95,13 +109,17 @@ struct ArrayEdit<'a> {
 
 impl<'a> ArrayEdit<'a> {
     fn begin(
-        &Leaving { sources, ground, units, .. }: &Leaving<'a>,
+        &Leaving { sources, ground, units, parts, .. }: &Leaving<'a>,
         variables: &[ObjectVariable],
     ) -> Result<Self, Binding> {
         let found = &ground.body.found;
         let spans = class_text::leaving_lines(ground, units)?;
-        let names = Names::of(sources, ground, variables)?;
-        let below = part_declaration(&names.whole, &names.part, (found.lexed.text, &spans));
+        let names = Names::of(sources, ground, parts, variables)?;
+        let declared = parts.iter().zip(&names.parts).map(|(leaving, part)| {
+            let spans = class_text::leaving_lines(ground, &leaving.units)?;
+            Ok(part_declaration(&part.comment, &part.name, (found.lexed.text, &spans)))
+        });
+        let below = declared.collect::<Result<Vec<String>, Binding>>()?.join("\n");
         let first = &found.lexed.text[spans[0].clone()];
         let removed = class_text::replaced(&spans, String::new()).collect();
         let edits = [(found.path.clone(), removed)].into();
@@ -113,7 +131,8 @@ impl<'a> ArrayEdit<'a> {
         let end = declaration_end(self.ground)?;
         let own = self.edits.entry(self.ground.body.found.path.clone()).or_default();
         own.insert(0, (end..end, format!("\n{}", self.below)));
-        let member = self.names.arrays.values().next().unwrap_or(&self.names.first_part).clone();
+        let part = &self.names.parts[0];
+        let member = part.arrays.values().next().unwrap_or(&part.first).clone();
         Ok(ColdText { member, place, texts: class_text::applied(self.sources, self.edits, self.ground)? })
     }
 
@@ -139,11 +158,17 @@ impl<'a> ArrayEdit<'a> {
                 return Err(unclear());
             }
             let array = known.array.as_ref().filter(|array| lexed.str(object.first) == array.as_str());
-            match array.and_then(|array| self.names.arrays.get(array)).cloned() {
+            let has = |part: &PartNames| part.members.contains(&named.member);
+            let index = self.names.parts.iter().position(has).ok_or_else(unclear)?;
+            let part = &self.names.parts[index];
+            match array.and_then(|array| part.arrays.get(array)).cloned() {
                 Some(array) => self.add(&named.path, [(lexed.tokens[object.first].range(), array)]),
                 None => {
-                    by_pointer.insert(named.path.clone(), named.line);
-                    self.add(&named.path, self.names.through_pointer(&object));
+                    let edits = part.through_pointer(&object);
+                    let found = by_pointer.entry(named.path.clone()).or_default();
+                    found.line = named.line;
+                    found.parts.insert(index);
+                    self.add(&named.path, edits);
                 }
             }
         }
@@ -152,29 +177,33 @@ impl<'a> ArrayEdit<'a> {
 
     /// Arrays of parts behind the declarations of arrays.
     fn declare(&mut self, variables: &[ObjectVariable], by_pointer: &ByPointer) -> Result<(), Binding> {
-        if let Some((path, line)) = by_pointer.iter().next() {
+        if let Some((path, found)) = by_pointer.iter().next() {
             one_array(variables).map_err(|why| {
-                refused(format!("a pointer may lead into several arrays: {why}")).at(path, *line)
+                refused(format!("a pointer may lead into several arrays: {why}")).at(path, found.line)
             })?;
         }
         let header = variables.iter().map(|one| one.path.as_str()).find(|path| !path.ends_with(".c"));
         let mut found_by: BTreeSet<&str> = BTreeSet::new();
         for variable in by_place(variables) {
-            let is_here = match header {
-                Some(header) => header == variable.path && !by_pointer.is_empty(),
-                None => by_pointer.contains_key(&variable.path),
+            let here: BTreeSet<usize> = match header {
+                Some(header) if header == variable.path => all_found(by_pointer),
+                Some(_) => BTreeSet::new(),
+                None => by_pointer.get(&variable.path).map(|found| found.parts.clone()).unwrap_or_default(),
             };
-            let finder = (is_here && found_by.insert(&variable.path))
-                .then(|| self.finder(&variable.path, (&variable.name, &self.names.arrays[&variable.name])));
-            self.declare_beside(variable, finder)?;
+            let is_first = !here.is_empty() && found_by.insert(&variable.path);
+            let finders = is_first.then(|| {
+                let array = |part: &PartNames| part.arrays[&variable.name].clone();
+                self.finders(&variable.path, &here, (&variable.name, &array))
+            });
+            self.declare_beside(variable, finders)?;
         }
         let missing =
             by_pointer.iter().find(|(path, _)| header.is_none() && !found_by.contains(path.as_str()));
         let why = "the file names a member, and declares no array of its objects";
-        missing.map_or(Ok(()), |(path, line)| Err(refused(why).at(path, *line)))
+        missing.map_or(Ok(()), |(path, found)| Err(refused(why).at(path, found.line)))
     }
 
-    /// The array of parts, or a pointer to it, behind a declaration, and these functions.
+    /// The arrays of parts, or pointers to them, behind a declaration, and these functions.
     fn declare_beside(
         &mut self,
         variable: &ObjectVariable,
@@ -196,29 +225,41 @@ impl<'a> ArrayEdit<'a> {
             Storage::Plain => "",
         });
         let star = if bounds.is_empty() { "*" } else { "" };
-        let (part, array) = (&self.names.part, &self.names.arrays[&variable.name]);
-        let declaration = format!("{storage}struct {part} {star}{array}{bounds};");
+        let declared = self.names.parts.iter().map(|part| {
+            let array = &part.arrays[&variable.name];
+            format!("{storage}struct {} {star}{array}{bounds};", part.name)
+        });
+        let declared: Vec<String> = declared.collect();
         let edit = match (line_behind(lexed.text, end), functions) {
-            (Some(next), None) => (next..next, format!("{declaration}\n")),
+            (Some(next), None) => (next..next, format!("{}\n", declared.join("\n"))),
             (Some(next), Some(functions)) => {
                 let space = if lexed.text[next..].starts_with('\n') { "" } else { "\n" };
-                (next..next, format!("{declaration}\n\n{functions}{space}"))
+                (next..next, format!("{}\n\n{functions}{space}", declared.join("\n")))
             }
-            (None, None) => (end..end, format!(" {declaration}")),
+            (None, None) => (end..end, format!(" {}", declared.join(" "))),
             (None, Some(_)) => return Err(unclear()),
         };
         self.add(&variable.path, [edit]);
         Ok(())
     }
 
-    /// The function that finds an object's part, from the first object and the first part.
-    fn finder(&self, path: &str, (object, part): (&str, &str)) -> String {
-        let Names { whole, part: part_type, finder, .. } = &self.names;
-        let function = self.style(path).function(
-            &format!("struct {part_type} *{finder}(const {whole} *one)"),
-            &format!("\treturn {part} + (one - {object});\n"),
-        );
-        format!("/* The other members of {whole}. */\n{function}")
+    /// The functions that find these parts of an object, from the first object and each first part.
+    fn finders(
+        &self,
+        path: &str,
+        parts: &BTreeSet<usize>,
+        (object, first): (&str, &dyn Fn(&PartNames) -> String),
+    ) -> String {
+        let whole = &self.names.whole;
+        let finder = |part: &PartNames| {
+            let function = self.style(path).function(
+                &format!("struct {} *{}(const {whole} *one)", part.name, part.finder),
+                &format!("\treturn {} + (one - {object});\n", first(part)),
+            );
+            let found = if part.is_cold { "The other members" } else { &part.members.join(", ") };
+            format!("/* {found} of {whole}. */\n{function}")
+        };
+        parts.iter().map(|part| finder(&self.names.parts[*part])).collect::<Vec<_>>().join("\n")
     }
 
     /// The style of a file's functions; of a header that of a file whose text changes.
@@ -232,23 +273,23 @@ impl<'a> ArrayEdit<'a> {
     /// Pointers to arrays of parts behind those to arrays, and the calls that make and end both.
     fn hold(&mut self, meaning: &SplitMeaning, pointers: &[ObjectVariable]) -> Result<(), Binding> {
         let mut functions: BTreeMap<(String, String), String> = BTreeMap::new();
-        let names: BTreeSet<&String> = self.names.arrays.keys().collect();
-        for name in names.into_iter().cloned().collect::<Vec<_>>() {
+        let names: BTreeSet<&String> = pointers.iter().map(|pointer| &pointer.name).collect();
+        for name in names {
             let own: Vec<_> = meaning
                 .heap_calls
                 .iter()
-                .filter(|call| call.variable.as_ref() == Some(&name))
+                .filter(|call| call.variable.as_ref() == Some(name))
                 .cloned()
                 .collect();
             let calls = Calls::read(self.sources, &own)?;
-            let (maker, ender) = (after_variable(&name, "new"), after_variable(&name, "free"));
+            let (maker, ender) = (after_variable(name, "new"), after_variable(name, "free"));
             if !(is_free(self.sources, &maker) && is_free(self.sources, &ender)) {
                 return Err(taken(self.ground));
             }
             for (path, edit) in calls.edits(|_| &maker, &ender) {
                 self.add(&path, [edit]);
             }
-            let part = self.names.arrays[&name].clone();
+            let parts: Vec<String> = self.names.parts.iter().map(|part| part.arrays[name].clone()).collect();
             for path in own.iter().map(|call| &call.path).collect::<BTreeSet<_>>() {
                 let by: BTreeSet<HeapFunction> =
                     own.iter().filter(|call| call.path == *path).map(|call| call.function).collect();
@@ -258,8 +299,8 @@ impl<'a> ArrayEdit<'a> {
                     return Err(unclear(self.ground, "an array is made by malloc and by calloc"));
                 }
                 let mut all: Vec<String> =
-                    makes.into_iter().map(|by| self.maker(path, (&maker, &part, None), by)).collect();
-                all.extend(by.contains(&HeapFunction::Free).then(|| self.ender(path, &ender, &part)));
+                    makes.into_iter().map(|by| self.maker(path, (&maker, &parts, None), by)).collect();
+                all.extend(by.contains(&HeapFunction::Free).then(|| self.ender(path, &ender, &parts)));
                 functions.insert((name.clone(), path.clone()), all.join("\n"));
             }
         }
@@ -279,25 +320,32 @@ impl<'a> ArrayEdit<'a> {
     }
 
     /// The call that makes the only array, and those that end it.
-    fn make(&mut self, meaning: &SplitMeaning) -> Result<(), Binding> {
+    fn make(&mut self, meaning: &SplitMeaning, by_pointer: &ByPointer) -> Result<(), Binding> {
         let calls = Calls::read(self.sources, &meaning.heap_calls)?;
-        let Names { whole, part, first, first_part, maker, ender, .. } = &self.names;
+        let Names { whole, first, maker, ender, parts } = &self.names;
         let path = &self.ground.body.found.path;
         let made = meaning.heap_calls.iter().find(|call| call.function != HeapFunction::Free);
         let made = made.ok_or_else(|| unclear(self.ground, "no call makes its objects"))?;
         let (is_header, ends) = (!path.ends_with(".c"), !calls.ending.is_empty());
+        let firsts: Vec<String> = parts.iter().map(|part| part.first.clone()).collect();
         let storage = if is_header { "extern " } else { "static " };
+        let of_parts = |storage: &str| -> String {
+            parts.iter().map(|part| format!("{storage}struct {} *{};\n", part.name, part.first)).collect()
+        };
+        let each = if parts.len() == 1 { "the first part" } else { "the first of each part" };
         let mut below = format!(
-            "\n/* The first object, and the first part. */\n{storage}{whole} *{first};\n\
-             {storage}struct {part} *{first_part};\n\n{}",
-            self.finder(path, (first, first_part))
+            "\n/* The first object, and {each}. */\n{storage}{whole} *{first};\n{}",
+            of_parts(storage)
         );
-        if ends {
-            below.push('\n');
-            below.push_str(&self.ender(path, ender, first_part));
+        let finders = self.finders(path, &all_found(by_pointer), (first, &|part| part.first.clone()));
+        for function in [finders, if ends { self.ender(path, ender, &firsts) } else { String::new() }] {
+            if !function.is_empty() {
+                below.push('\n');
+                below.push_str(&function);
+            }
         }
         let mut all = calls.edits(|_| maker, ender);
-        let function = self.maker(&made.path, (maker, first_part, Some(first)), made.function);
+        let function = self.maker(&made.path, (maker, &firsts, Some(first)), made.function);
         all.extend(
             missing_include(self.ground).filter(|_| ends || !is_header).map(|edit| (path.clone(), edit)),
         );
@@ -305,7 +353,7 @@ impl<'a> ArrayEdit<'a> {
             let at = after_includes(self.sources, &made.path, made.line).filter(|_| made.path != *path);
             let at =
                 at.ok_or_else(|| unclear(self.ground, "the file that makes its objects has no #include"))?;
-            let defined = format!("\n{whole} *{first};\nstruct {part} *{first_part};\n\n{function}");
+            let defined = format!("\n{whole} *{first};\n{}\n{function}", of_parts(""));
             all.push((made.path.clone(), (at..at, defined)));
         } else {
             below.push('\n');
@@ -323,29 +371,37 @@ impl<'a> ArrayEdit<'a> {
     fn maker(
         &self,
         path: &str,
-        (name, parts, first): (&str, &str, Option<&str>),
+        (name, variables, first): (&str, &[String], Option<&str>),
         function: HeapFunction,
     ) -> String {
-        let Names { whole, part, .. } = &self.names;
+        let Names { whole, parts, .. } = &self.names;
         let memory = |of: &str| match function {
             HeapFunction::Calloc => format!("calloc(count, sizeof *{of})"),
             _ => format!("malloc(count * sizeof *{of})"),
         };
-        let (objects, cold) = (memory("made"), memory("part"));
-        let first = first.map_or(String::new(), |first| format!("\t{first} = made;\n"));
-        self.style(path).function(
-            &format!("{whole} *{name}(size_t count)"),
-            &format!(
-                "\t{whole} *made = {objects};\n\tstruct {part} *part = {cold};\n\n\tif (!made || !part) {{\n\
-                 \t\tfree(made);\n\t\tfree(part);\n\t\treturn NULL;\n\t}}\n{first}\t{parts} = part;\n\treturn made;\n"
-            ),
-        )
+        let number = |index: usize| if parts.len() == 1 { String::new() } else { (index + 1).to_string() };
+        let locals: Vec<String> = (0..parts.len()).map(|index| format!("part{}", number(index))).collect();
+        let mut body = format!("\t{whole} *made = {};\n", memory("made"));
+        for (part, local) in parts.iter().zip(&locals) {
+            body.push_str(&format!("\tstruct {} *{local} = {};\n", part.name, memory(local)));
+        }
+        let all: Vec<&str> = ["made"].into_iter().chain(locals.iter().map(String::as_str)).collect();
+        body.push_str(&format!("\n\tif (!{}) {{\n", all.join(" || !")));
+        all.iter().for_each(|one| body.push_str(&format!("\t\tfree({one});\n")));
+        body.push_str("\t\treturn NULL;\n\t}\n");
+        let set = |(variable, value): (&str, &str)| format!("\t{variable} = {value};\n");
+        body.extend(first.map(|first| set((first, "made"))));
+        body.extend(variables.iter().map(String::as_str).zip(locals.iter().map(String::as_str)).map(set));
+        body.push_str("\treturn made;\n");
+        self.style(path).function(&format!("{whole} *{name}(size_t count)"), &body)
     }
 
-    fn ender(&self, path: &str, name: &str, parts: &str) -> String {
+    fn ender(&self, path: &str, name: &str, variables: &[String]) -> String {
+        let ends: String = variables.iter().map(|one| format!("\t\tfree({one});\n")).collect();
+        let [open, close] = if variables.len() == 1 { ["", ""] } else { [" {", "\t}\n"] };
         self.style(path).function(
             &format!("void {name}({} *ended)", self.names.whole),
-            &format!("\tif (ended)\n\t\tfree({parts});\n\tfree(ended);\n"),
+            &format!("\tif (ended){open}\n{ends}{close}\tfree(ended);\n"),
         )
     }
 }
@@ -359,52 +415,106 @@ fn line_and_column(lexed: &Lexed<'_>, at: usize) -> (u32, u32) {
 struct Names {
     /// The struct, as the sources spell it.
     whole: String,
-    /// The struct of the cold members.
-    part: String,
+    /// A pointer to the first object of the only array.
+    first: String,
+    /// The functions that make that array and end it.
+    maker: String,
+    ender: String,
+    /// By part.
+    parts: Vec<PartNames>,
+}
+
+/// The names of a part.
+struct PartNames {
+    /// Its struct.
+    name: String,
+    /// The comment above it.
+    comment: String,
     /// The function that finds an object's part.
     finder: String,
     /// The arrays of parts, by the arrays of objects.
     arrays: BTreeMap<String, String>,
-    /// Pointers to the first object and the first part of the only array.
+    /// A pointer to the first part of the only array.
     first: String,
-    first_part: String,
-    /// The functions that make that array and end it.
-    maker: String,
-    ender: String,
+    /// The members that it has.
+    members: Vec<String>,
+    is_cold: bool,
 }
+
+/// More members than these are not all in the name of their part.
+const NAMED: usize = 3;
 
 impl Names {
     /// Names in the style of the struct that no source has.
     fn of(
         sources: &Sources,
         ground: &Groundwork<'_>,
+        parts: &[LeavingPart],
         variables: &[ObjectVariable],
     ) -> Result<Names, Binding> {
         let naming = Naming::of(ground);
-        for stem in STEMS {
-            let array = |one: &ObjectVariable| (one.name.clone(), after_variable(&one.name, stem));
+        for attempt in 0..STEMS.len() {
+            let part = |part: &LeavingPart| PartNames::of(&naming, part, attempt, variables);
             let names = Names {
                 whole: naming.whole.clone(),
-                part: naming.joined(&[stem]),
-                finder: naming.joined(&[stem, "of"]),
-                arrays: variables.iter().map(array).collect(),
                 first: naming.joined(&["first"]),
-                first_part: naming.joined(&["first", stem]),
                 maker: naming.joined(&["array", "new"]),
                 ender: naming.joined(&["array", "free"]),
+                parts: parts.iter().map(part).collect(),
             };
-            if names.all(variables.is_empty()).all(|name| is_free(sources, name)) {
+            let new: BTreeSet<&String> = names.all(variables.is_empty()).collect();
+            let are_distinct = new.len() == names.all(variables.is_empty()).count();
+            if are_distinct && new.into_iter().all(|name| is_free(sources, name)) {
                 return Ok(names);
             }
         }
-        Err(taken(ground))
+        Err(match parts.iter().all(|part| part.is_cold) {
+            true => taken(ground),
+            false => unclear(ground, "the sources have the names of its members' arrays already"),
+        })
     }
 
     /// The names that are new.
     fn all(&self, has_only_array: bool) -> impl Iterator<Item = &String> {
-        let of_array = [&self.first, &self.first_part, &self.maker, &self.ender];
+        let of_array = [&self.first, &self.maker, &self.ender];
         let of_array = of_array.into_iter().filter(move |_| has_only_array);
-        [&self.part, &self.finder].into_iter().chain(self.arrays.values()).chain(of_array)
+        let of_parts = self.parts.iter().flat_map(move |part| {
+            let first = has_only_array.then_some(&part.first);
+            [&part.name, &part.finder].into_iter().chain(part.arrays.values()).chain(first)
+        });
+        of_array.chain(of_parts)
+    }
+}
+
+impl PartNames {
+    fn of(naming: &Naming, part: &LeavingPart, attempt: usize, variables: &[ObjectVariable]) -> PartNames {
+        let LeavingPart { members, is_cold, .. } = part;
+        let whole = &naming.whole;
+        let stem = match (members.as_slice(), *is_cold) {
+            (_, true) => STEMS[attempt].to_owned(),
+            ([first, .., last], _) if members.len() > NAMED => format!("{first}_to_{last}"),
+            _ => members.join("_"),
+        };
+        let stem = match (is_cold, attempt) {
+            (true, _) | (_, 0) => stem,
+            (_, 1) => stem + "_part",
+            _ => stem + "_column",
+        };
+        let comment = match (is_cold, members.len()) {
+            (true, _) => cold_comment(whole),
+            (_, 1) => format!("A member of {whole}, in an array of its own."),
+            _ => format!("Members of {whole} that hot loops use together, in an array of their own."),
+        };
+        let array = |one: &ObjectVariable| (one.name.clone(), after_variable(&one.name, &stem));
+        PartNames {
+            name: naming.joined(&[&stem]),
+            comment,
+            finder: naming.joined(&[&stem, "of"]),
+            arrays: variables.iter().map(array).collect(),
+            first: naming.joined(&["first", &stem]),
+            members: members.clone(),
+            is_cold: *is_cold,
+        }
     }
 
     /// `finder(p)->` in place of `p->`.

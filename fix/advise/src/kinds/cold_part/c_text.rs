@@ -59,9 +59,14 @@ fn capitalised(word: &str) -> String {
     first.into_iter().chain(letters).collect()
 }
 
-/// The struct with the members in these lines.
-pub(crate) fn part_declaration(whole: &str, part: &str, (text, spans): (&str, &[Range<usize>])) -> String {
-    let mut out = format!("/* Members of {whole} that hot loops leave alone. */\n");
+/// The comment above the struct of the cold members.
+pub(crate) fn cold_comment(whole: &str) -> String {
+    format!("Members of {whole} that hot loops leave alone.")
+}
+
+/// The struct with the members in these lines, below a comment.
+pub(crate) fn part_declaration(comment: &str, part: &str, (text, spans): (&str, &[Range<usize>])) -> String {
+    let mut out = format!("/* {comment} */\n");
     let _ = writeln!(out, "struct {part} {{");
     for span in spans {
         let rows = text[span.clone()].split_inclusive('\n');

@@ -54,12 +54,23 @@ pub(crate) struct Leaving<'a> {
     pub(crate) units: &'a [usize],
     /// The members of these units.
     pub(crate) moved: &'a BTreeSet<String>,
+    /// The parts that they leave for; writers of a single one need not look.
+    pub(crate) parts: &'a [LeavingPart],
     pub(crate) meaning: &'a SplitMeaning,
+}
+
+/// Units that leave for one part.
+pub(crate) struct LeavingPart {
+    pub(crate) units: Vec<usize>,
+    /// The members of these units, as declared.
+    pub(crate) members: Vec<String>,
+    /// No call uses them.
+    pub(crate) is_cold: bool,
 }
 
 /// The texts with these units in a cold part.
 pub(crate) fn write(
-    &Leaving { sources, ground, units, moved, meaning }: &Leaving<'_>,
+    &Leaving { sources, ground, units, moved, meaning, .. }: &Leaving<'_>,
 ) -> Result<ColdText, Binding> {
     let path = &ground.body.found.path;
     let spans = leaving_lines(ground, units)?;

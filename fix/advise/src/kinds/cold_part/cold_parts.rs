@@ -1,5 +1,5 @@
 //! Members that no hot call uses, moved out of the objects of a class of C++, a struct of C or a struct of Rust into
-//! memory of their own.
+//! memory of their own. Where calls use the members of an array's elements in groups, each group leaves for an array.
 //!
 //! A class of C++ keeps one member that owns that memory. It is made with the object, copied, assigned and destroyed
 //! with it, and it never changes its memory in between: each object keeps its own values, moved-from objects included,
@@ -15,14 +15,16 @@ use crate::judge::compiler::Compiled;
 use crate::kind::{Description, FixKind, KindName, Task};
 use crate::kinds::cold_part::array_text;
 use crate::kinds::cold_part::boxed_part::{self, BoxedPart};
-use crate::kinds::cold_part::class_text::{self, ColdText, Leaving, refused};
+use crate::kinds::cold_part::class_text::{self, ColdText, Leaving, LeavingPart, refused};
+use crate::kinds::cold_part::columns::Columns;
 use crate::kinds::cold_part::heap_text::{self, Calls};
 use crate::kinds::{saving_share, sketch};
 use crate::layout::holders::in_tuple;
 use crate::layout::spelling::{Spelling, bare, spelling};
 use crate::layout::subject::{Subject, member_name};
 use crate::proposal::{
-    Advice, Check, ColdPartProposal, HeapChange, PartPlace, RegionLines, SPLIT, SizeChange, cold_part_owner,
+    Advice, COLUMNS, Check, ColdPartProposal, HeapChange, PartPlace, RegionLines, SPLIT, SizeChange,
+    Suggestion,
 };
 use crate::text::lex::Lexed;
 use crate::text::sources::Sources;
@@ -60,34 +62,40 @@ impl FixKind for ColdParts {
             if is_tried || !is_rust && meaning.is_none() {
                 continue;
             }
-            let Some(cold) = Cold::of(task, &subject) else { continue };
-            let planned = match meaning {
-                Some(meaning) => plan(task, advice, (&subject, &spelling), meaning, &cold),
-                None => plan_in_rust(task, advice, (&subject, &spelling), &cold)?,
-            };
-            let written = match planned {
-                Ok(planned) => confirm(task, advice, (&subject, &spelling), &holder, planned)?,
-                Err(binding) => Err(binding),
-            };
-            match written {
-                Ok(proposal) => match saving_share::too_little(usage, task.options, &describe(&proposal)) {
-                    Some(little) => advice.too_little.push(little),
-                    None => {
-                        advice.edited.extend(proposal.edited.clone());
-                        advice.cold_parts.push(proposal);
+            let ways = Way::all(task, &subject, meaning);
+            for (number, way) in ways.iter().enumerate() {
+                let planned = match meaning {
+                    Some(meaning) => plan(task, advice, (&subject, &spelling), meaning, way),
+                    None => plan_in_rust(task, advice, (&subject, &spelling), way)?,
+                };
+                let written = match planned {
+                    Ok(planned) => confirm(task, advice, (&subject, &spelling), &holder, planned)?,
+                    Err(binding) => Err(binding),
+                };
+                match written {
+                    Ok(proposal) => match saving_share::too_little(usage, task.options, &describe(&proposal))
+                    {
+                        Some(little) => advice.too_little.push(little),
+                        None => {
+                            advice.edited.extend(proposal.edited.clone());
+                            advice.cold_parts.push(proposal);
+                        }
+                    },
+                    Err(_) if number + 1 < ways.len() => continue,
+                    Err(binding) => {
+                        advice.suggestions.extend(way.by_hand(&subject, &spelling, &binding));
+                        advice.not_split.insert(name_of(types, holder.id), binding.clone());
+                        advice.not_split.insert(spelling.name.clone(), binding);
                     }
-                },
-                Err(binding) => {
-                    advice.not_split.insert(name_of(types, holder.id), binding.clone());
-                    advice.not_split.insert(spelling.name.clone(), binding);
                 }
+                break;
             }
         }
         Ok(())
     }
 
     fn describe(&self, advice: &Advice) -> Vec<Description> {
-        advice.cold_parts.iter().map(describe).collect()
+        advice.cold_parts.iter().map(describe).chain(advice.suggestions_of(COLUMNS)).collect()
     }
 }
 
@@ -95,14 +103,28 @@ fn name_of(types: &Types, id: TypeId) -> String {
     types.get(id).and_then(|ty| ty.name.as_deref()).unwrap_or("(anonymous)").to_owned()
 }
 
-/// The members that no call of a region uses.
-struct Cold {
-    members: BTreeSet<usize>,
+/// The members that leave an object.
+enum Way {
+    /// Groups that calls use together, as far as they are known before the sources are read.
+    Columns(Columns),
+    /// Those that no call of a region uses.
+    Cold(BTreeSet<usize>),
 }
 
-impl Cold {
+impl Way {
+    /// The ways that may gain, the best first.
+    fn all(task: &Task<'_>, subject: &Subject<'_>, meaning: Option<&SplitMeaning>) -> Vec<Way> {
+        let is_array = meaning.is_some_and(|meaning| is_array(task.sources, meaning));
+        let named = (0..subject.aggregate.members.len()).map(|field| [field].into());
+        let columns = is_array
+            .then(|| Columns::of(task, subject, &named.collect::<Vec<_>>()))
+            .flatten()
+            .map(Way::Columns);
+        columns.into_iter().chain(Way::cold(task, subject)).collect()
+    }
+
     /// `None` where calls use most of an object.
-    fn of(task: &Task<'_>, subject: &Subject<'_>) -> Option<Cold> {
+    fn cold(task: &Task<'_>, subject: &Subject<'_>) -> Option<Way> {
         let in_tuples = task.usage.own_aggregates(task.types).into_iter().filter_map(|id| {
             let (_, at) = in_tuple(task.types, id).filter(|(inner, _)| *inner == subject.id)?;
             Some((Subject::new(task.types, id, task.usage)?, at))
@@ -115,8 +137,47 @@ impl Cold {
         let hot: BTreeSet<usize> = used.iter().map(|(field, ..)| *field).collect();
         let members = (0..subject.aggregate.members.len()).filter(|field| !hot.contains(field)).collect();
         let is_worth = used_bytes > 0 && used_bytes.saturating_mul(2) <= size_bytes;
-        is_worth.then_some(Cold { members })
+        is_worth.then_some(Way::Cold(members))
     }
+
+    /// The name under which the change is tried.
+    fn owner(&self, type_name: &str) -> String {
+        match self {
+            Way::Columns(_) => format!("{type_name} (an array for each member)"),
+            Way::Cold(_) => format!("{type_name} (cold part)"),
+        }
+    }
+
+    /// Arrays that a person could make; a cold part has a sketch of its own.
+    fn by_hand(&self, subject: &Subject<'_>, spelling: &Spelling, because: &Binding) -> Option<Suggestion> {
+        let Way::Columns(columns) = self else { return None };
+        let fields = |fields: &BTreeSet<usize>| -> Vec<String> {
+            fields.iter().map(|field| member_name(subject.aggregate, *field)).collect()
+        };
+        let groups = columns.groups.iter().map(|group| &group.fields).chain([&columns.kept]).map(fields);
+        let name = &spelling.name;
+        let summary = format!(
+            "By hand, since a patch was refused ({because}): in place of an array of {name}, an array for each of {}.",
+            in_groups(&groups.collect::<Vec<_>>())
+        );
+        Some(Suggestion::new(COLUMNS, name, summary))
+    }
+}
+
+/// True of a struct of C whose objects lie in arrays, as far as the sources show it.
+fn is_array(sources: &Sources, meaning: &SplitMeaning) -> bool {
+    let is_wrapped = meaning.heap_calls.iter().any(|call| call.wrapper.is_some());
+    let has_several = || Calls::read(sources, &meaning.heap_calls).is_ok_and(|calls| calls.makes.several);
+    meaning.seen_by == SeenBy::C && (!meaning.variables.is_empty() || !is_wrapped && has_several())
+}
+
+/// Groups of members in words.
+fn in_groups(groups: &[Vec<String>]) -> String {
+    let in_words = |group: &Vec<String>| match group.len() {
+        1 => group[0].clone(),
+        _ => format!("({})", first_names(group, NAMED)),
+    };
+    groups.iter().map(in_words).collect::<Vec<_>>().join(", ")
 }
 
 /// The proposal for one class, compiled; or the reason why there is none. Calls use its objects in those of `holder`.
@@ -125,7 +186,7 @@ fn confirm(
     advice: &Advice,
     (subject, spelling): (&Subject<'_>, &Spelling),
     holder: &Subject<'_>,
-    (text, moved): Planned,
+    Planned { text, moved, columns, owner }: Planned,
 ) -> Result<Result<ColdPartProposal, Binding>, AdviseError> {
     let mut all = advice.edited.clone();
     all.extend(text.texts.clone());
@@ -157,22 +218,44 @@ fn confirm(
         member: text.member,
         moved: moved.iter().map(name).collect(),
         kept: stay.map(|field| name(&field)).collect(),
+        groups: columns
+            .iter()
+            .flat_map(|columns| &columns.groups)
+            .map(|one| one.fields.iter().map(name).collect())
+            .collect(),
         files: text.texts.keys().cloned().collect(),
-        lines: lines(task, holder, holder_after),
+        lines: match &columns {
+            Some(columns) => lines_of_columns(task, holder, columns),
+            None => lines(task, holder, holder_after),
+        },
         sizes: vec![SizeChange { data_model: task.usage.abi.data_model(), before_bytes, after_bytes }],
         check,
         place: text.place,
+        owner,
         edited: text.texts,
     }))
 }
 
-/// The edited texts, and the members that leave the object.
-type Planned = (ColdText, BTreeSet<usize>);
+/// An edit.
+struct Planned {
+    /// The edited texts.
+    text: ColdText,
+    /// The members that leave the object.
+    moved: BTreeSet<usize>,
+    /// Their groups, where each leaves for an array of its own.
+    columns: Option<Columns>,
+    /// The name under which it is tried.
+    owner: String,
+}
 
 /// Reasons that keep a type of any language as it is.
-fn hold_of_type(task: &Task<'_>, (subject, spelling): (&Subject<'_>, &Spelling)) -> Result<(), Binding> {
+fn hold_of_type(
+    task: &Task<'_>,
+    (subject, spelling): (&Subject<'_>, &Spelling),
+    way: &Way,
+) -> Result<(), Binding> {
     let options = task.options;
-    if let Some(failed) = options.refusal_of(&cold_part_owner(&spelling.name)) {
+    if let Some(failed) = options.refusal_of(&way.owner(&spelling.name)) {
         return Err(failed.constraints.into_iter().next().unwrap_or_else(|| refused("it was tried")));
     }
     if subject.is_fought_over() {
@@ -189,22 +272,29 @@ fn plan_in_rust(
     task: &mut Task<'_>,
     advice: &Advice,
     (subject, spelling): (&Subject<'_>, &Spelling),
-    cold: &Cold,
+    way: &Way,
 ) -> Result<Result<Planned, Binding>, AdviseError> {
+    let Way::Cold(cold) = way else { return Ok(Err(refused("only elements of arrays of C are grouped"))) };
     let options = task.options;
     if options.keeps.iter().any(|kept| *kept == spelling.name || spelling.names.contains(kept)) {
         return Ok(Err(Binding::new(Constraint::Kept)));
     }
-    if let Err(binding) = hold_of_type(task, (subject, spelling)) {
+    if let Err(binding) = hold_of_type(task, (subject, spelling), way) {
         return Ok(Err(binding));
     }
     let name = |field: &usize| member_name(subject.aggregate, *field);
-    let names: BTreeSet<String> = cold.members.iter().map(name).collect();
+    let owner = way.owner(&spelling.name);
+    let names: BTreeSet<String> = cold.iter().map(name).collect();
     let sources = task.sources.with(&advice.edited);
     let written = boxed_part::write(task.judge, (&sources, &advice.edited), bare(&spelling.name), &names)?;
     Ok(written.map(|BoxedPart { texts, moved, member, held }| {
-        let fields = cold.members.iter().copied().filter(|field| moved.contains(&name(field))).collect();
-        (ColdText { member, place: PartPlace::Boxed(held), texts }, fields)
+        let moved = cold.iter().copied().filter(|field| moved.contains(&name(field))).collect();
+        Planned {
+            text: ColdText { member, place: PartPlace::Boxed(held), texts },
+            moved,
+            columns: None,
+            owner,
+        }
     }))
 }
 
@@ -214,11 +304,11 @@ fn plan(
     advice: &Advice,
     (subject, spelling): (&Subject<'_>, &Spelling),
     meaning: &SplitMeaning,
-    cold: &Cold,
+    way: &Way,
 ) -> Result<Planned, Binding> {
     let (options, sources) = (task.options, task.sources);
-    hold_of_type(task, (subject, spelling))?;
-    let writers = writers(sources, meaning);
+    hold_of_type(task, (subject, spelling), way)?;
+    let writers = writers(sources, meaning, way);
     // A variable says more than a use. Where there is none, a use says more than that no call was seen.
     if let (Err(binding), false) = (&writers, meaning.variables.is_empty()) {
         return Err(binding.clone());
@@ -252,11 +342,29 @@ fn plan(
         let name = subject.aggregate.members[*field].name.as_ref();
         name.is_none_or(|name| held.contains(&name.to_string()))
     };
-    let leaving: BTreeSet<usize> = cold.members.iter().copied().filter(|field| !stays(field)).collect();
-    let units = class_text::leaving_units(&ground, &leaving, |field| {
+    let members: BTreeSet<usize> = match way {
+        Way::Columns(_) => (0..subject.aggregate.members.len()).collect(),
+        Way::Cold(members) => members.clone(),
+    };
+    let leaving: BTreeSet<usize> = members.into_iter().filter(|field| !stays(field)).collect();
+    let mut units = class_text::leaving_units(&ground, &leaving, |field| {
         task.types.size_bytes(subject.aggregate.members[field].ty).unwrap_or(0)
     });
-    let moved: BTreeSet<usize> = units.iter().flat_map(|&unit| ground.ranges[unit].clone()).collect();
+    let fields = |unit: &usize| ground.ranges[*unit].clone().collect::<BTreeSet<usize>>();
+    let columns = match way {
+        Way::Columns(_) => {
+            let of_units: Vec<BTreeSet<usize>> = units.iter().map(fields).collect();
+            let columns = Columns::of(task, subject, &of_units);
+            let hold = meaning.holds.iter().find_map(|hold| hold.detail.as_deref());
+            let held = hold.map_or(String::new(), |held| format!("; {held}"));
+            let why = "members that calls use apart are declared together, or have to stay";
+            let columns = columns.ok_or_else(|| refused(format!("{why}{held}")))?;
+            units.retain(|unit| columns.kept.is_disjoint(&fields(unit)));
+            Some(columns)
+        }
+        Way::Cold(_) => None,
+    };
+    let moved: BTreeSet<usize> = units.iter().flat_map(fields).collect();
     let least = if meaning.seen_by == SeenBy::Cpp { LEAST_MEMBERS } else { 1 };
     if moved.len() < least {
         let because = meaning.holds.iter().find(|hold| !hold.names.is_empty());
@@ -266,7 +374,17 @@ fn plan(
     }
     let names = |field: &usize| member_name(subject.aggregate, *field);
     let moved_names: BTreeSet<String> = moved.iter().map(names).collect();
-    let leaving = Leaving { sources, ground: &ground, units: &units, moved: &moved_names, meaning };
+    let part = |(group, is_cold): (&BTreeSet<usize>, bool)| LeavingPart {
+        units: units.iter().copied().filter(|unit| fields(unit).is_subset(group)).collect(),
+        members: group.iter().map(names).collect(),
+        is_cold,
+    };
+    let parts: Vec<LeavingPart> = match &columns {
+        Some(columns) => columns.groups.iter().map(|one| part((&one.fields, !one.is_hot))).collect(),
+        None => vec![part((&moved, true))],
+    };
+    let leaving =
+        Leaving { sources, ground: &ground, units: &units, moved: &moved_names, parts: &parts, meaning };
     let mut text = Err(refused("no edit is written"));
     for write in writers {
         text = write(&leaving);
@@ -278,7 +396,7 @@ fn plan(
     if let Some(path) = text.texts.keys().find(|path| advice.edited.contains_key(*path)) {
         return Err(refused(format!("another change edits {path}")));
     }
-    Ok((text, moved))
+    Ok(Planned { text, moved, columns, owner: way.owner(&spelling.name) })
 }
 
 /// Constraints on an order that say nothing against leaving the object.
@@ -297,7 +415,7 @@ type Writer = fn(&Leaving<'_>) -> Result<ColdText, Binding>;
 
 /// The writers for objects of this kind, the best first: values of C++, elements of arrays of C, objects of C that calls
 /// make.
-fn writers(sources: &Sources, meaning: &SplitMeaning) -> Result<&'static [Writer], Binding> {
+fn writers(sources: &Sources, meaning: &SplitMeaning, way: &Way) -> Result<&'static [Writer], Binding> {
     if meaning.seen_by == SeenBy::Cpp {
         return Ok(&[class_text::write]);
     }
@@ -305,15 +423,11 @@ fn writers(sources: &Sources, meaning: &SplitMeaning) -> Result<&'static [Writer
     let is_made = meaning.heap_calls.iter().any(|call| call.function != HeapFunction::Free);
     match (meaning.variables.first(), is_made) {
         (None, false) => Err(refused("no call is seen that makes its objects")),
-        (None, true) => {
-            let is_wrapped = meaning.heap_calls.iter().any(|call| call.wrapper.is_some());
-            let is_array = !is_wrapped
-                && Calls::read(sources, &meaning.heap_calls).is_ok_and(|calls| calls.makes.several);
-            Ok(match is_array {
-                true => &[array_text::held, array_text::made, heap_text::write],
-                false => &[heap_text::write],
-            })
-        }
+        (None, true) => Ok(match (is_array(sources, meaning), way) {
+            (true, Way::Columns(_)) => &[array_text::held, array_text::made],
+            (true, Way::Cold(_)) => &[array_text::held, array_text::made, heap_text::write],
+            (false, _) => &[heap_text::write],
+        }),
         (Some(variable), _) if !meaning.heap_calls.is_empty() => {
             at(variable, "a variable is or holds an object, and calls make others")
         }
@@ -415,15 +529,34 @@ fn lines(task: &Task<'_>, subject: &Subject<'_>, after_bytes: u64) -> Vec<Region
     rows
 }
 
+/// The same for elements whose members leave in groups.
+fn lines_of_columns(task: &Task<'_>, subject: &Subject<'_>, columns: &Columns) -> Vec<RegionLines> {
+    let mut rows = sketch::lines(task, subject, 0);
+    for row in &mut rows {
+        row.after = columns.lines.get(&row.id).copied().unwrap_or_default();
+    }
+    rows
+}
+
 fn describe(one: &ColdPartProposal) -> Description {
     let count = |bytes: fn(&SizeChange) -> u64| one.sizes.first().map_or(0, bytes);
-    let summary = format!(
-        "{} members that calls do not use leave the object for memory of their own: {}. An object shrinks from {} to {} bytes.",
-        one.moved.len(),
-        first_names(&one.moved, NAMED),
+    let shrinks = format!(
+        "An object shrinks from {} to {} bytes.",
         count(|size| size.before_bytes),
         count(|size| size.after_bytes)
     );
+    let summary = match one.groups.len() {
+        0 => format!(
+            "{} members that calls do not use leave the object for memory of their own: {}. {shrinks}",
+            one.moved.len(),
+            first_names(&one.moved, NAMED),
+        ),
+        groups => format!(
+            "Calls use members of an element apart from others. {} leave for {groups} arrays: {}. {shrinks}",
+            one.moved.len(),
+            in_groups(&one.groups)
+        ),
+    };
     let mut reasons = vec![format!("In the object stay {}.", first_names(&one.kept, NAMED))];
     reasons.extend(match &one.place {
         PartPlace::Value => as_a_value(&one.member),
@@ -437,7 +570,7 @@ fn describe(one: &ColdPartProposal) -> Description {
         sizes: one.sizes.clone(),
         check: Some(one.check),
         is_in_patch: !one.edited.is_empty(),
-        ..Description::told(SPLIT, &one.type_name, summary)
+        ..Description::told(if one.groups.is_empty() { SPLIT } else { COLUMNS }, &one.type_name, summary)
     }
 }
 

@@ -8,7 +8,7 @@
 use crate::constraints::constraint::{Binding, Constraint};
 use crate::constraints::groundwork::Groundwork;
 use crate::kinds::cold_part::c_text::{
-    Naming, Style, after_includes, declaration_end, missing_include, part_declaration,
+    Naming, Style, after_includes, cold_comment, declaration_end, missing_include, part_declaration,
 };
 use crate::kinds::cold_part::class_text::{
     self, ColdText, Leaving, STEMS, is_free, member_in_style, place, taken,
@@ -26,7 +26,7 @@ pub(crate) const BLOCK: u32 = 64;
 
 /// The texts with these units in a cold part.
 pub(crate) fn write(
-    &Leaving { sources, ground, units, moved, meaning }: &Leaving<'_>,
+    &Leaving { sources, ground, units, moved, meaning, .. }: &Leaving<'_>,
 ) -> Result<ColdText, Binding> {
     let body = &ground.body;
     let path = &body.found.path;
@@ -43,7 +43,7 @@ pub(crate) fn write(
     let own = edits.entry(path.clone()).or_default();
     own.extend(class_text::replaced(&spans, names.pointer(first)));
     let end = declaration_end(ground)?;
-    let mut below = part_declaration(&names.whole, &names.part, (lexed.text, &spans));
+    let mut below = part_declaration(&cold_comment(&names.whole), &names.part, (lexed.text, &spans));
     let files: BTreeSet<&str> = meaning.heap_calls.iter().map(|call| call.path.as_str()).collect();
     let (only, is_header) = (files.first().copied().unwrap_or_default(), !path.ends_with(".c"));
     let wrappers: BTreeSet<&HeapWrapper> =

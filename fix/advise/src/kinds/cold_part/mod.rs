@@ -5,6 +5,7 @@ pub(crate) mod boxed_part;
 pub(crate) mod c_text;
 pub(crate) mod class_text;
 pub(crate) mod cold_parts;
+pub(crate) mod columns;
 pub(crate) mod constructor_list;
 pub(crate) mod field_list;
 pub(crate) mod heap_calls;

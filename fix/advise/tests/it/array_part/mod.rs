@@ -1,6 +1,8 @@
 //! Members that leave the elements of arrays in C: the edit expected, programs that do the same before and after it
 //! under the sanitisers, and what keeps elements in one piece.
 
+mod columns;
+
 use crate::cold_part::{advised_for, advised_of, loaded};
 use crate::cold_part_read::read_files;
 use crate::heap_part::{advised, files, meaning, output, refused, split, types};
