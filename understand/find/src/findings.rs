@@ -369,6 +369,9 @@ pub struct Finding {
     pub next: String,
     /// The edit in words, where a person has to make it: no patch is made for the kind, or the type is a library's.
     pub by_hand: Option<String>,
+    /// A study tries to write the edit: where the sources allow it, nobody has to.
+    #[serde(skip)]
+    pub is_written: bool,
     /// The uses of a type's members, and their places in the layout; `None` for code.
     pub map: Option<MemberMap>,
     /// The clock's contradiction of the model in a function in which the subject stalls; `None` where they agree, and

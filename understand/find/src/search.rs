@@ -300,9 +300,11 @@ impl Work<'_, '_> {
         let has = (has(Kind::Order), has(Kind::Boxed));
         let what = (best.kind, &gain.evidence, map.as_ref());
         let (by_hand, next) = self.edit_and_next((gain.subject, subject.as_deref()), what, has, &functions);
+        let is_written = self.is_written(best.kind, gain.subject);
         Some(Finding {
             next,
             by_hand,
+            is_written,
             subject,
             kind: best.kind,
             stalls: stalls / all_cycles,
@@ -326,10 +328,7 @@ impl Work<'_, '_> {
         functions: &[String],
     ) -> (Option<String>, String) {
         let library = self.library(subject);
-        let is_written = match kind {
-            Kind::Split => self.is_edited(subject),
-            kind => kind == Kind::Boxed,
-        };
+        let is_written = self.is_written(kind, subject);
         let by_hand = match (&library, name) {
             (Some(library), Some(name)) => Some(manual_edits::of_library(name, library)),
             (_, Some(name)) if self.options.next.is_none() => {
@@ -352,12 +351,21 @@ impl Work<'_, '_> {
         (by_hand, next)
     }
 
-    /// Whether a study edits the language of a type.
-    fn is_edited(&mut self, subject: Subject) -> bool {
+    /// Whether a study writes an edit of this kind in the language of a type.
+    fn is_written(&mut self, kind: Kind, subject: Subject) -> bool {
+        match kind {
+            Kind::Split => self.is_in(subject, &[Language::C, Language::Cpp]),
+            Kind::Columns => self.is_in(subject, &[Language::C]),
+            kind => kind == Kind::Boxed,
+        }
+    }
+
+    /// Whether a type is of one of these languages.
+    fn is_in(&mut self, subject: Subject, languages: &[Language]) -> bool {
         let Subject::Type(ty) = subject else { return false };
         let known = self.naming.namer.catalog().table(ty);
         let ty = known.and_then(|(types, described)| types.get(described.id));
-        ty.is_some_and(|ty| matches!(ty.language, Language::C | Language::Cpp))
+        ty.is_some_and(|ty| languages.contains(&ty.language))
     }
 
     /// The library of a type that the program's own sources do not declare.

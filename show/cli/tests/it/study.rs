@@ -303,6 +303,33 @@ fn cold_members_of_stations_leave_their_array() {
 }
 
 #[test]
+fn members_of_cells_get_arrays_of_their_own() {
+    let folder = Folder::of("grid");
+    let command = ["./grid", "20000", "8"];
+    let regions = ["grid_flow", "grid_salt", "grid_fish", "grid_depth"];
+    let studied = folder.study(&regions, &["--calls", "8"], "make", &command);
+    let columns = studied.proposals("columns");
+    let [columns] = columns.as_slice() else { panic!("{}", studied.report["proposals"]) };
+    assert_eq!(columns["target"], "cell");
+    let patch = fs::read_to_string(studied.out.path().join("fix.patch")).expect("a patch");
+    for line in [
+        "+extern struct cell_salt cells_salt[CELLS];",
+        "+struct cell_cold cells_cold[CELLS];",
+        "+        all += cells_salt[i].salt;",
+        "+        cell_fish_of(cell)->fish = next_number() % 50;",
+    ] {
+        assert!(patch.contains(line), "{line}\n{patch}");
+    }
+    assert!(!patch.contains("+        cells[i].heat"), "{patch}");
+    studied.needs_no_more_lines();
+    for (region, most) in [0.25, 0.125, 0.125, 0.125].into_iter().enumerate() {
+        let [before, after] = ["before", "after"].map(|of| studied.lines(region, 64, of));
+        assert!(after <= 1.02 * most * before, "{}: {before} to {after}", regions[region]);
+    }
+    folder.apply(&studied, "make", &command);
+}
+
+#[test]
 fn cold_fields_of_accounts_leave_for_a_box() {
     let folder = Folder::of("accounts");
     let command = ["./accounts", "2000", "12"];

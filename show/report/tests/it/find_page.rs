@@ -41,6 +41,7 @@ fn finding(name: &str) -> Finding {
         functions: vec![HOSTILE.to_owned()],
         next: format!("lineup study --region '{HOSTILE}' -- ./a"),
         by_hand: Some(format!("by hand: {HOSTILE}")),
+        is_written: false,
         map: Some(MemberMap {
             size_bytes: 80,
             size_bytes_after: Some(80),

@@ -77,6 +77,7 @@ mod tests {
             functions: vec![name.to_owned()],
             next: String::new(),
             by_hand: None,
+            is_written: false,
             map: None,
             clock: None,
         }

@@ -72,6 +72,7 @@ impl Work<'_, '_> {
             trials: vec![Trial { kind: Kind::OwnLines, gain }],
             next: self.next_of_fight(fighters, &functions),
             by_hand: None,
+            is_written: false,
             functions,
             map: None,
             clock: None,

@@ -87,8 +87,11 @@ fn choose(findings: &Findings, allow_growth: bool) -> Result<FoundRegions, Strin
     let gain = |finding: &Finding| match finding.kind {
         Kind::OwnLines => (allow_growth && finding.next.starts_with("lineup study ")).then_some(finding.gain),
         _ => {
-            // A study writes orders for C and C++, and a Box for Rust.
-            let written = |trial: &&Trial| matches!(trial.kind, Kind::Order | Kind::Boxed);
+            // A study writes orders for C and C++, and a Box for Rust; of other kinds the finding says it.
+            let written = |trial: &&Trial| {
+                let is_own = finding.is_written && trial.kind == finding.kind;
+                is_own || matches!(trial.kind, Kind::Order | Kind::Boxed)
+            };
             let trials = finding.trials.iter().filter(written);
             let best = trials.max_by(|one, other| one.gain.total_cmp(&other.gain));
             best.map(|trial| trial.gain).filter(|gain| *gain >= LEAST_GAIN)
@@ -123,7 +126,7 @@ fn choose(findings: &Findings, allow_growth: bool) -> Result<FoundRegions, Strin
 /// The message of a study that has nothing to change.
 fn nothing(findings: &Findings) -> String {
     let mut text =
-        "No patch: in the whole program no order of members gains 1 % of the modelled stalls, and no Box in Rust.\n"
+        "No patch: in the whole program no layout that a study writes gains 1 % of the modelled stalls.\n"
             .to_owned();
     for finding in findings.findings.iter().take(MOST_FINDINGS) {
         let subject = words::subject(finding);
