@@ -1,4 +1,4 @@
-//! Places in sources that name members of objects, and that make or end objects.
+//! Places in sources that name or use members of objects, and that make or end objects.
 
 /// A place in which a member of an object is named: `x.m`, `p->m`, or `m` in a method. An edit can write another
 /// expression there.
@@ -99,4 +99,72 @@ impl HeapFunction {
             Self::Free => "free",
         }
     }
+}
+
+/// A use of a member of a struct of C.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct MemberUse {
+    /// File, relative to the source folder where it lies in it.
+    pub path: String,
+    /// Line of the member's name, from 1.
+    pub line: u32,
+    /// Column of the member's name in bytes, from 1.
+    pub column: u32,
+    /// The member.
+    pub member: String,
+    /// The way it is used.
+    pub access: MemberAccess,
+}
+
+/// The way a member is used.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum MemberAccess {
+    /// Its value is read.
+    Read {
+        /// Line and column of the first token of an expression whose meaning the type of the member decides: there the
+        /// value needs a cast when the member gets a smaller type.
+        cast_at: Option<(u32, u32)>,
+    },
+    /// A value is written: `x.m = 1`, `x.m += 2`, `x.m++`.
+    Written(Option<WriteStatement>),
+    /// A value in braces: `.m = 1`.
+    Listed {
+        /// The value does more than to be one.
+        has_effects: bool,
+    },
+}
+
+/// A write that is a statement of its own.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct WriteStatement {
+    /// Line of its first token, from 1.
+    pub line: u32,
+    /// Column of its first token in bytes, from 1.
+    pub column: u32,
+    /// The value does more than to be one.
+    pub has_effects: bool,
+    /// It stands among others in braces, and may leave them.
+    pub is_in_block: bool,
+}
+
+/// The values that an integer member may have.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct MemberValues {
+    /// The least.
+    pub low: i64,
+    /// The greatest.
+    pub high: i64,
+    /// File and line of a write of the value with the greatest distance from zero.
+    pub widest: Option<(String, u32)>,
+}
+
+/// The part of a member's declaration that a use keeps.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum HeldPart {
+    /// All of it.
+    Declaration,
+    /// Its type, for as long as it is there.
+    Type,
+    /// Its presence; its type may change.
+    Presence,
 }

@@ -138,6 +138,13 @@ pub fn check_with(
         let at = facts.records.get(&usr).map(|record| record.at.clone());
         findings.entry(usr).or_default().extend(at.map(unclear));
     }
+    let is_opaque = |found: &BTreeSet<Finding>| {
+        found.iter().any(|finding| matches!(finding.verdict, Verdict::Refuse | Verdict::Keep(_)))
+    };
+    let opaque = findings.iter().filter(|(_, found)| is_opaque(found)).map(|(usr, _)| &**usr).collect();
+    let is_of_c =
+        facts.read_as_cpp.is_empty() && build.commands.iter().all(|call| call.assembly_paths().is_empty());
+    facts.members.settle(product.is_shared_library || !is_of_c, &opaque, |path| relative(path, &root));
     checked.types = self::types(&facts, &findings, &root);
     let only_cpp = facts.read_as_cpp.difference(&facts.read_as_c);
     checked.only_cpp = only_cpp.map(|file| relative(file, &root)).collect();
@@ -340,6 +347,7 @@ impl Reader {
         tree.forbids_designators = self.command.forbids_designators();
         let mut facts = collect(&tree, is_kernel);
         facts.splitting = std::mem::take(&mut tree.splitting);
+        facts.members = std::mem::take(&mut tree.members);
         let own: BTreeSet<Name> =
             tree.files.iter().filter(|file| Path::new(&***file).starts_with(&self.root)).cloned().collect();
         if !is_kernel {
@@ -402,6 +410,10 @@ fn types(
         let members: Vec<String> = record.members.iter().map(|member| member.name.to_string()).collect();
         let ty = CheckedType {
             split: split(usr, &members),
+            member_facts: facts
+                .members
+                .of(usr, |path| relative(path, root))
+                .filter(|_| !facts.splitting.classes.get(&**usr).is_some_and(|found| found.seen_by.cpp)),
             names: record.names.clone(),
             path: relative(&record.at.file, root),
             copies: record.copies.iter().map(|copy| relative(copy, root)).collect(),

@@ -3,6 +3,7 @@
 //! Pointers are followed by *places*: variables, parameters, members of a type (of all its objects at once), results of
 //! functions. The order of statements is ignored, so a pointer may be in every place that it can flow to.
 
+use crate::member_facts::AllMemberFacts;
 use crate::split_facts::AllSplitFacts;
 use crate::tree::Name;
 use std::collections::{BTreeMap, BTreeSet};
@@ -373,6 +374,8 @@ pub(crate) struct Slot {
 pub(crate) struct Facts {
     /// The facts about classes whose members an edit may move out of the object.
     pub(crate) splitting: AllSplitFacts,
+    /// The facts about structs whose members an edit may remove, or give smaller types.
+    pub(crate) members: AllMemberFacts,
     pub(crate) records: BTreeMap<Name, RecordFact>,
     /// The definitions of the project's records, with their members: types may share a name.
     pub(crate) definitions: BTreeMap<Name, BTreeMap<Where, Vec<Member>>>,
@@ -512,6 +515,7 @@ impl Facts {
             }
         }
         self.splitting.add(other.splitting);
+        self.members.add(other.members);
         self.flows.extend(other.flows);
         self.calls.extend(other.calls);
         self.copies.extend(other.copies);

@@ -1,5 +1,6 @@
 //! A translation unit's syntax tree as plain data: the rules' input, with no library behind it.
 
+use crate::member_facts::AllMemberFacts;
 use crate::split_facts::AllSplitFacts;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -42,6 +43,8 @@ pub(crate) struct Tree {
     pub(crate) roots: Vec<NodeId>,
     /// The facts about classes whose members an edit may move out of the object.
     pub(crate) splitting: AllSplitFacts,
+    /// The facts about structs whose members an edit may remove, or give smaller types.
+    pub(crate) members: AllMemberFacts,
     /// The compiler call takes no designated initialisers.
     pub(crate) forbids_designators: bool,
     /// The language's designated initialisers follow the order of members.

@@ -1,5 +1,6 @@
 //! The result: every use of a type whose meaning depends on the order of its members, and its consequence.
 
+use crate::member_facts::MemberFacts;
 use crate::split_facts::SplitFacts;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -116,6 +117,9 @@ pub struct CheckedType {
     /// The facts about moving its members out of the object; `None` where no unit of C++ has it.
     #[serde(skip)]
     pub split: Option<SplitFacts>,
+    /// The facts about removing its members or giving them smaller types; `None` where no unit of C has it.
+    #[serde(skip)]
+    pub member_facts: Option<MemberFacts>,
     /// Every use that was found, in order of verdict.
     pub uses: Vec<Use>,
 }

@@ -4,6 +4,7 @@ mod arms;
 mod assembly;
 mod decls;
 mod macros;
+mod members;
 mod operators;
 mod reader;
 mod records;

@@ -5,6 +5,7 @@ use super::macros::Macros;
 use super::seen_functions::SeenFunctions;
 use super::splitting::Splitting;
 use crate::libclang::{Cursor, Type as ClangType, Unit};
+use crate::member_facts::AllMemberFacts;
 use crate::tree::{DeclId, Kind, Name, Node, NodeId, RecordId, Site, Tree, Type, TypeId, TypeKind};
 use crate::variants::Variants;
 use clang_sys::*;
@@ -110,6 +111,7 @@ pub(super) struct Reader<'u, 'r> {
     pub(super) variants: &'r Variants,
     pub(super) macros: Macros,
     pub(super) splitting: Splitting<'u>,
+    pub(super) members: AllMemberFacts,
 }
 
 impl<'u, 'r> Reader<'u, 'r> {
@@ -132,6 +134,7 @@ impl<'u, 'r> Reader<'u, 'r> {
             variants,
             macros: Macros::default(),
             splitting: Splitting::default(),
+            members: AllMemberFacts::default(),
         };
         reader.file(String::new());
         reader
@@ -142,6 +145,7 @@ impl<'u, 'r> Reader<'u, 'r> {
             self.fill(id, cursor);
         }
         self.tree.splitting = self.splitting.facts;
+        self.tree.members = self.members;
         self.tree
     }
 
@@ -257,7 +261,10 @@ impl<'u, 'r> Reader<'u, 'r> {
         if notes_splitting {
             match self.tree.is_cpp {
                 true => self.note_splitting(cursor, &children),
-                false => self.note_heap_object(cursor, &children),
+                false => {
+                    self.note_heap_object(cursor, &children);
+                    self.note_members(cursor, &children);
+                }
             }
             self.splitting.above.push(cursor);
         }

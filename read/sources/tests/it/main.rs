@@ -16,6 +16,7 @@ mod heap_objects;
 mod hidden_order;
 mod kernel;
 mod many_types;
+mod member_facts;
 mod numbers;
 mod one_name;
 mod program;

@@ -117,7 +117,7 @@ impl<'u> Reader<'u, '_> {
     }
 
     /// The beginning of an expression for an object; `None` where it begins with a macro.
-    pub(super) fn object_place(&mut self, object: Cursor<'u>) -> Option<ObjectPlace> {
+    pub(in crate::read) fn object_place(&mut self, object: Cursor<'u>) -> Option<ObjectPlace> {
         let location = object.location();
         let file = self.file(location.file.clone());
         let (line, column) = location.written;
@@ -137,7 +137,7 @@ impl<'u> Reader<'u, '_> {
     }
 
     /// True of `sizeof a / sizeof a[0]`: the number of elements.
-    pub(super) fn is_count_of_elements(&mut self, size: Cursor<'u>) -> bool {
+    pub(in crate::read) fn is_count_of_elements(&mut self, size: Cursor<'u>) -> bool {
         let mut above = self.splitting.above.iter().rev();
         let is_around =
             |one: &&Cursor<'u>| !matches!(one.kind(), CXCursor_ParenExpr | CXCursor_UnexposedExpr);

@@ -114,7 +114,7 @@ impl<'u> Reader<'u, '_> {
     }
 
     /// The project's class that has this member.
-    pub(super) fn class_of(&mut self, field: Cursor<'u>) -> Option<String> {
+    pub(in crate::read) fn class_of(&mut self, field: Cursor<'u>) -> Option<String> {
         if field.kind() != CXCursor_FieldDecl {
             return None;
         }
@@ -122,7 +122,7 @@ impl<'u> Reader<'u, '_> {
         self.name_of_class(class)
     }
 
-    pub(super) fn name_of_class(&mut self, class: Cursor<'u>) -> Option<String> {
+    pub(in crate::read) fn name_of_class(&mut self, class: Cursor<'u>) -> Option<String> {
         let is_class = matches!(class.kind(), CXCursor_StructDecl | CXCursor_ClassDecl);
         if !is_class || self.is_foreign(class) {
             return None;
@@ -132,13 +132,13 @@ impl<'u> Reader<'u, '_> {
     }
 
     /// The project's class that this type is, without typedefs.
-    pub(super) fn own_class(&mut self, ty: ClangType<'u>) -> BTreeSet<String> {
+    pub(in crate::read) fn own_class(&mut self, ty: ClangType<'u>) -> BTreeSet<String> {
         let class = ty.canonical().declaration();
         class.and_then(|class| self.name_of_class(class)).into_iter().collect()
     }
 
     /// The project's classes of which an object of this type has one in it.
-    pub(super) fn classes_in(&mut self, ty: ClangType<'u>) -> BTreeSet<String> {
+    pub(in crate::read) fn classes_in(&mut self, ty: ClangType<'u>) -> BTreeSet<String> {
         let ty = ty.canonical();
         match ty.kind() {
             CXType_ConstantArray | CXType_IncompleteArray | CXType_VariableArray => {
@@ -229,7 +229,7 @@ impl<'u> Reader<'u, '_> {
     }
 
     /// True when the file has the member's name there: a macro's name stands where its body came from.
-    pub(super) fn is_there(&mut self, name: &Location, member: &str) -> bool {
+    pub(in crate::read) fn is_there(&mut self, name: &Location, member: &str) -> bool {
         let file = self.file(name.file.clone());
         let site = Site { file, line: name.line, column: name.column, is_in_macro: false };
         let rest = self.texts.line_from(&self.tree, site).unwrap_or_default();

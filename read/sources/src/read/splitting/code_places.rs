@@ -80,7 +80,7 @@ impl<'u> Reader<'u, '_> {
     }
 
     /// True of the name of the function in a call.
-    fn is_called(&self, name: Cursor<'u>) -> bool {
+    pub(in crate::read) fn is_called(&self, name: Cursor<'u>) -> bool {
         let above = self.splitting.above.iter().rev();
         let call = above.copied().find(|above| above.kind() != CXCursor_UnexposedExpr);
         call.filter(|call| call.kind() == CXCursor_CallExpr).is_some_and(|call| {

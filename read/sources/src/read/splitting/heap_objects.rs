@@ -89,7 +89,7 @@ impl<'u> Reader<'u, '_> {
     }
 
     /// File, line and column where a file has this word for a node; `None` where a macro has it, or may write it out.
-    pub(super) fn written_place(&mut self, at: Location, word: &str) -> Option<(String, u32, u32)> {
+    pub(in crate::read) fn written_place(&mut self, at: Location, word: &str) -> Option<(String, u32, u32)> {
         let file = self.file(at.file.clone());
         let site = |(line, column)| Site { file, line, column, is_in_macro: false };
         if at.is_in_macro {
@@ -262,7 +262,7 @@ impl<'u> Reader<'u, '_> {
     }
 
     /// The types of which `sizeof` measures objects. Of `sizeof(struct t *)` libclang shows the type's name alone.
-    pub(super) fn measured(&mut self, size: Cursor<'u>) -> BTreeSet<String> {
+    pub(in crate::read) fn measured(&mut self, size: Cursor<'u>) -> BTreeSet<String> {
         if size.evaluate() == Some(POINTER_BYTES) {
             return BTreeSet::new();
         }
@@ -333,7 +333,7 @@ impl<'u> Reader<'u, '_> {
     }
 
     /// The project's struct that a pointer leads to.
-    pub(super) fn pointed_to(&mut self, ty: ClangType<'u>) -> BTreeSet<String> {
+    pub(in crate::read) fn pointed_to(&mut self, ty: ClangType<'u>) -> BTreeSet<String> {
         match ty.kind() {
             CXType_Pointer => ty.pointee().map(|to| self.classes_in(to.canonical())).unwrap_or_default(),
             kind if is_array_kind(kind) => self.classes_in(ty),
@@ -342,7 +342,7 @@ impl<'u> Reader<'u, '_> {
     }
 
     /// The project's structs that pointers lead to which a pointer leads to, also as parameters and results.
-    fn classes_behind(&mut self, ty: ClangType<'u>) -> BTreeSet<String> {
+    pub(in crate::read) fn classes_behind(&mut self, ty: ClangType<'u>) -> BTreeSet<String> {
         let ty = ty.canonical();
         let inner = match ty.kind() {
             CXType_Pointer => ty.pointee().into_iter().collect(),

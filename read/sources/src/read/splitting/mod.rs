@@ -9,7 +9,7 @@ mod code_places;
 mod heap_objects;
 mod heap_wrappers;
 mod initialised;
-mod nodes;
+pub(super) mod nodes;
 mod notes;
 mod thread_starts;
 

@@ -4,43 +4,43 @@ use crate::libclang::{Cursor, Type as ClangType};
 use crate::read::reader;
 use clang_sys::*;
 
-pub(super) fn is_function(kind: CXCursorKind) -> bool {
+pub(in crate::read) fn is_function(kind: CXCursorKind) -> bool {
     reader::is_function(kind) || kind == CXCursor_LambdaExpr
 }
 
 /// libclang gives attributes the numbers between these two.
-pub(super) fn is_attribute(kind: CXCursorKind) -> bool {
+pub(in crate::read) fn is_attribute(kind: CXCursorKind) -> bool {
     (CXCursor_UnexposedAttr..CXCursor_PreprocessingDirective).contains(&kind)
 }
 
-pub(super) fn is_reference(ty: ClangType<'_>) -> bool {
+pub(in crate::read) fn is_reference(ty: ClangType<'_>) -> bool {
     matches!(ty.canonical().kind(), CXType_LValueReference | CXType_RValueReference)
 }
 
-pub(super) fn is_pointer(ty: ClangType<'_>) -> bool {
+pub(in crate::read) fn is_pointer(ty: ClangType<'_>) -> bool {
     ty.canonical().kind() == CXType_Pointer
 }
 
-pub(super) fn is_array_kind(kind: CXTypeKind) -> bool {
+pub(in crate::read) fn is_array_kind(kind: CXTypeKind) -> bool {
     matches!(kind, CXType_ConstantArray | CXType_IncompleteArray | CXType_VariableArray)
 }
 
-pub(super) fn is_array(ty: ClangType<'_>) -> bool {
+pub(in crate::read) fn is_array(ty: ClangType<'_>) -> bool {
     is_array_kind(ty.canonical().kind())
 }
 
 /// Numbers and enumerations.
-pub(super) fn is_number(ty: ClangType<'_>) -> bool {
+pub(in crate::read) fn is_number(ty: ClangType<'_>) -> bool {
     let kind = ty.canonical().kind();
     (CXType_Bool..=CXType_LongDouble).contains(&kind) || kind == CXType_Enum
 }
 
-pub(super) fn unqualified(ty: ClangType<'_>) -> String {
+pub(in crate::read) fn unqualified(ty: ClangType<'_>) -> String {
     reader::unqualified(&ty.spelling())
 }
 
 /// An expression without parentheses and conversions that are not written.
-pub(super) fn bare(mut cursor: Cursor<'_>) -> Cursor<'_> {
+pub(in crate::read) fn bare(mut cursor: Cursor<'_>) -> Cursor<'_> {
     while matches!(cursor.kind(), CXCursor_ParenExpr | CXCursor_UnexposedExpr) {
         let [inner] = cursor.children()[..] else { break };
         cursor = inner;
@@ -49,7 +49,7 @@ pub(super) fn bare(mut cursor: Cursor<'_>) -> Cursor<'_> {
 }
 
 /// The same, without casts.
-pub(super) fn uncast(mut cursor: Cursor<'_>) -> Cursor<'_> {
+pub(in crate::read) fn uncast(mut cursor: Cursor<'_>) -> Cursor<'_> {
     loop {
         cursor = bare(cursor);
         let inner = cursor.children().last().copied();
@@ -61,7 +61,7 @@ pub(super) fn uncast(mut cursor: Cursor<'_>) -> Cursor<'_> {
 }
 
 /// `0`, `NULL`, `(void *)0`.
-pub(super) fn is_null(cursor: Cursor<'_>) -> bool {
+pub(in crate::read) fn is_null(cursor: Cursor<'_>) -> bool {
     let inner = uncast(cursor);
     is_number(inner.ty()) && inner.kind() == CXCursor_IntegerLiteral && inner.evaluate() == Some(0)
 }
