@@ -157,6 +157,8 @@ fn reads_ask_for_a_cast_where_the_type_decides() {
         ("printf(\"%u\", p->u); return 0;", "u", 1),
         ("switch (p->k) { case LEAF: return 1; default: return 0; }", "k", 0),
         ("return ~p->l;", "l", 1),
+        ("return p->k - 1 < 2;", "k", 1),
+        ("i = p->k; return p->k + w;", "k", 0),
         ("return i << p->u;", "u", 0),
         ("return any() + (int)p->l;", "l", 0),
     ] {
@@ -175,6 +177,8 @@ fn the_place_of_a_write_shows_whether_it_is_a_statement() {
     assert_eq!(written("if (i) p->m += 3; else i = 2;"), Some((false, false)));
     assert_eq!(written("++p->m;"), Some((true, false)));
     assert_eq!(written("p->m = any();"), Some((true, true)));
+    assert_eq!(written("p->m = -1 - i;"), Some((true, false)));
+    assert_eq!(written("p->m = ++i;"), Some((true, true)));
     assert_eq!(written("i = p->m = 3;"), None);
     assert_eq!(written("if ((p->m = 3)) i = 2;"), None);
     assert_eq!(written("for (p->m = 3; i; i--) {}"), None);

@@ -39,7 +39,11 @@ impl<'u> Reader<'u, '_> {
             let Some(next) = at.checked_sub(1) else { return TypeRole::None };
             at = next;
             let outer = self.splitting.above[at];
-            if outer.kind() != CXCursor_ParenExpr {
+            // An enumeration is promoted to the integer that it is.
+            let is_promotion = outer.kind() == CXCursor_UnexposedExpr
+                && inner.ty().canonical().kind() == CXType_Enum
+                && inner.ty().canonical().size_bytes() == outer.ty().canonical().size_bytes();
+            if outer.kind() != CXCursor_ParenExpr && !is_promotion {
                 break outer;
             }
             inner = outer;
@@ -138,9 +142,21 @@ impl<'u> Reader<'u, '_> {
                     || self.operator_text(expression).is_none_or(|operator| operator == "=")
             }
             CXCursor_UnaryOperator => {
-                let inner = children.first().map(|child| child.ty().canonical().identity());
-                let reads = children.first().is_some_and(|child| child.kind() == CXCursor_UnexposedExpr);
-                !reads && inner == Some(expression.ty().canonical().identity())
+                // `++x` names a place; `-x` reads it first, below a conversion.
+                let is_place = |child: &&Cursor<'u>| {
+                    matches!(
+                        child.kind(),
+                        CXCursor_DeclRefExpr
+                            | CXCursor_MemberRefExpr
+                            | CXCursor_ArraySubscriptExpr
+                            | CXCursor_UnaryOperator
+                            | CXCursor_ParenExpr
+                    )
+                };
+                let inner = children.first().filter(is_place);
+                inner.is_some_and(|inner| {
+                    inner.ty().canonical().identity() == expression.ty().canonical().identity()
+                })
             }
             CXCursor_DeclRefExpr | CXCursor_MemberRefExpr => expression.ty().canonical().is_volatile(),
             _ => false,
