@@ -7,6 +7,7 @@ use crate::kinds::alignment::Alignments;
 use crate::kinds::cold_part::cold_parts::ColdParts;
 use crate::kinds::gather::gathers::Gathers;
 use crate::kinds::immediate_values::Immediates;
+use crate::kinds::narrow::narrowings::Narrowings;
 use crate::kinds::order::orders::Orders;
 use crate::kinds::order::user_orders::UserOrders;
 use crate::kinds::parting::partings::Partings;
@@ -21,13 +22,14 @@ use crate::text::sources::Sources;
 use crate::usage::Usage;
 use lineup_model::types::Types;
 
-/// The kinds of fixes that Lineup knows, in the order in which they propose: cold members leave their types before
-/// anything else edits the files, since the compiler named the places of their uses in the unchanged texts; variables are gathered before types are
+/// The kinds of fixes that Lineup knows, in the order in which they propose: members leave their types, and get smaller
+/// ones, before anything else edits the files, since the compiler named the places of their uses in the unchanged texts; variables are gathered before types are
 /// ordered, because gathering orders the types of the gathered variables. Data under contention is parted before it
 /// could be packed.
-pub fn kinds() -> [&'static dyn FixKind; 10] {
+pub fn kinds() -> [&'static dyn FixKind; 11] {
     [
         &ColdParts,
+        &Narrowings,
         &Gathers,
         &VariablesApart,
         &Partings,

@@ -31,6 +31,8 @@ mod constraints;
 mod explained_usage;
 mod kinds;
 mod layout;
+mod line_figures;
+mod predicted_waits;
 mod search;
 mod text;
 

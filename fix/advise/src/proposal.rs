@@ -1,61 +1,14 @@
 //! The contents of advice: proposals with figures and reasons, and refusals.
 
+pub use crate::line_figures::{Check, RegionLines, SizeChange};
+pub use crate::predicted_waits::PredictedWaits;
+
 use crate::constraints::constraint::Binding;
 use crate::judge::asserted::Asserted;
-use lineup_explain::threads::WaitsByOrder;
 use lineup_model::region::RegionId;
 use lineup_model::types::Types;
 use serde::Serialize;
 use std::collections::BTreeMap;
-
-/// Expected lines per call of one region, at one line size under one data model.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct RegionLines {
-    /// The region's number.
-    #[serde(skip)]
-    pub id: RegionId,
-    /// The region's function.
-    pub region: String,
-    /// `LP64` or `ILP32`.
-    pub data_model: &'static str,
-    /// Line size in bytes.
-    pub line_bytes: u64,
-    /// Lines per call of the objects concerned before; `None` when not observed (addresses of variables
-    /// under the data model that was not recorded).
-    pub before: Option<f64>,
-    /// Lines per call with the proposal.
-    pub after: f64,
-}
-
-impl RegionLines {
-    /// Lines per call saved; 0 when the number before is unknown.
-    pub fn gain(&self) -> f64 {
-        self.before.map_or(0.0, |before| before - self.after)
-    }
-}
-
-/// Size of a type under one data model.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-pub struct SizeChange {
-    /// `LP64` or `ILP32`.
-    pub data_model: &'static str,
-    /// Size before, in bytes.
-    pub before_bytes: u64,
-    /// Size after, in bytes.
-    pub after_bytes: u64,
-}
-
-/// The extent of a proposal's check.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Check {
-    /// The compiler gave the predicted offsets, under every data model named.
-    Compiled,
-    /// The compiler gave the predicted offsets of the recorded data model; others are predicted.
-    CompiledRecordedOnly,
-    /// Nothing was compiled.
-    Predicted,
-}
 
 /// The reason for a member's move, or the benefit of its place.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -149,47 +102,6 @@ pub struct Parted {
     pub predicted: Option<PredictedWaits>,
 }
 
-/// Waits of the recorded accesses as the coherence model counts them: a prediction, in which only the proposed data
-/// lies elsewhere.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-pub struct PredictedWaits {
-    /// Accesses of all threads.
-    pub accesses: u64,
-    /// With data where they are.
-    pub before: WaitsByOrder,
-    /// With data where they would be.
-    pub after: WaitsByOrder,
-}
-
-impl PredictedWaits {
-    /// Whether fewer waits for the line alone are predicted, in the recorded order or in the order with most waits.
-    pub(crate) fn is_fewer(&self) -> bool {
-        let alone = |waits: &WaitsByOrder| (waits.recorded.of_line_alone, waits.of_line_alone_at_most());
-        let (before, after) = (alone(&self.before), alone(&self.after));
-        after.0 < before.0 || after.1 < before.1
-    }
-
-    /// In a sentence.
-    pub fn in_words(&self) -> String {
-        let per_thousand = |waits: u64| 1000.0 * waits as f64 / self.accesses.max(1) as f64;
-        let alone = |waits: &WaitsByOrder| {
-            let range = [waits.recorded, waits.fewest, waits.most].map(|order| order.of_line_alone);
-            let [recorded, least, most] =
-                [range[0], range.into_iter().min().unwrap_or(0), range.into_iter().max().unwrap_or(0)];
-            let [recorded, least, most] = [recorded, least, most].map(per_thousand);
-            format!("{recorded:.1} ({least:.1} to {most:.1} in other orders)")
-        };
-        let all = |waits: &WaitsByOrder| per_thousand(waits.recorded.all());
-        format!(
-            "Predicted, before any run of it: of a thousand accesses {} wait for the line alone, then {}; with waits for the same bytes it is {:.1}, then {:.1}.",
-            alone(&self.before),
-            alone(&self.after),
-            all(&self.before),
-            all(&self.after)
-        )
-    }
-}
-
 /// The calls of the C library that a cold part changes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HeapChange {
@@ -252,6 +164,56 @@ pub struct ColdPartProposal {
     /// Texts that change, whole, by path.
     #[serde(skip)]
     pub edited: BTreeMap<String, String>,
+}
+
+/// Members of a struct of C that leave it because nothing reads them, and integers that get a smaller type.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct NarrowProposal {
+    /// The struct.
+    #[serde(rename = "type")]
+    pub type_name: String,
+    /// File that declares it, relative to the source folder.
+    pub path: String,
+    /// The members that leave.
+    pub removed: Vec<String>,
+    /// The integers with a smaller type.
+    pub narrowed: Vec<NarrowedMember>,
+    /// The members that stay, in their new order.
+    pub order: Vec<String>,
+    /// Members that nothing reads and that stay, each with the reason.
+    pub unread: Vec<Binding>,
+    /// Files that change, relative to the source folder.
+    pub files: Vec<String>,
+    /// Lines per call before and after.
+    pub lines: Vec<RegionLines>,
+    /// Size of an object before and after.
+    pub sizes: Vec<SizeChange>,
+    /// The check of its offsets.
+    pub check: Check,
+    /// The layouts that a build has to show.
+    #[serde(skip)]
+    pub asserted: Vec<Asserted>,
+    /// Texts that change, whole, by path.
+    #[serde(skip)]
+    pub edited: BTreeMap<String, String>,
+}
+
+/// An integer member with a smaller type.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct NarrowedMember {
+    /// The member.
+    pub member: String,
+    /// Its type in the sources.
+    pub before: String,
+    /// Its type in the patch.
+    pub after: String,
+    /// The least value that a write in the sources may give it, or zero.
+    pub low: i64,
+    /// The greatest one.
+    pub high: i64,
+    /// File and line of the write that gives the value with the greatest distance from zero.
+    #[serde(skip)]
+    pub widest: Option<(String, u32)>,
 }
 
 /// Variables gathered into one aligned struct.
@@ -437,6 +399,8 @@ pub const ALIGN: KindName = KindName { slug: "align", words: "align" };
 pub const SPLIT: KindName = KindName { slug: "split", words: "split hot from cold" };
 /// Members of an array's elements in arrays of their own.
 pub const COLUMNS: KindName = KindName { slug: "columns", words: "an array for each member" };
+/// Members that leave, and integers of smaller types.
+pub const NARROW: KindName = KindName { slug: "narrow", words: "remove and narrow members" };
 /// The next object's line, asked for ahead.
 pub const PREFETCH: KindName = KindName { slug: "prefetch", words: "prefetch the next object" };
 /// A copy for each thread of a number that all add to.
@@ -568,6 +532,9 @@ pub struct Advice {
     /// Classes that a split would help and no patch splits, with the reason.
     #[serde(skip)]
     pub not_split: BTreeMap<String, Binding>,
+    /// Structs with fewer or smaller members.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub narrowings: Vec<NarrowProposal>,
     /// Types to reorder.
     pub orders: Vec<OrderProposal>,
     /// Variables to gather.
@@ -622,6 +589,11 @@ impl Advice {
         self.cold_parts.iter().any(|one| one.type_name == type_name || one.holder == type_name)
     }
 
+    /// True when this struct gets fewer or smaller members.
+    pub(crate) fn is_narrowed(&self, type_name: &str) -> bool {
+        self.narrowings.iter().any(|one| one.type_name == type_name)
+    }
+
     /// The patch, one proposal after the other.
     pub fn steps(&self) -> Vec<Step> {
         let gathers = self.gathers.iter().map(|one| (one.variables.clone(), &one.edited));
@@ -637,7 +609,9 @@ impl Advice {
             Step { owners, edited: edited.clone() }
         };
         let cold_parts = self.cold_parts.iter().map(|one| (vec![one.owner.clone()], &one.edited));
+        let narrowings = self.narrowings.iter().map(|one| (vec![narrow_owner(&one.type_name)], &one.edited));
         cold_parts
+            .chain(narrowings)
             .chain(gathers)
             .chain(variables)
             .chain(orders)
@@ -650,7 +624,8 @@ impl Advice {
     /// Whether a build has every layout that was asserted.
     pub(crate) fn is_in(&self, types: &Types) -> bool {
         let gathered = self.gathers.iter().flat_map(|one| &one.asserted);
-        let mut asserted = gathered.chain(self.orders.iter().flat_map(|one| &one.asserted));
+        let narrowed = self.narrowings.iter().flat_map(|one| &one.asserted);
+        let mut asserted = gathered.chain(narrowed).chain(self.orders.iter().flat_map(|one| &one.asserted));
         asserted.all(|one| one.is_in(types))
     }
 
@@ -662,6 +637,7 @@ impl Advice {
             threads: 0,
             cold_parts: Vec::new(),
             not_split: BTreeMap::new(),
+            narrowings: Vec::new(),
             orders: Vec::new(),
             gathers: Vec::new(),
             variables: Vec::new(),
@@ -694,3 +670,8 @@ impl Advice {
 
 /// Version of the JSON form of [`Advice`].
 pub const ADVICE_SCHEMA: &str = "lineup.advice/2";
+
+/// The name under which a struct with fewer or smaller members is tried, and refused when it fails.
+pub(crate) fn narrow_owner(type_name: &str) -> String {
+    format!("{type_name} (narrow)")
+}

@@ -113,6 +113,8 @@ pub enum Constraint {
     TrialFailed,
     /// An edit that moves members out of the object could not follow a use of them.
     KeptInObject,
+    /// An edit that removes members, or gives them smaller types, could not follow a use of them.
+    AsDeclared,
     /// A person looked at a use that would hold the type, and found it harmless.
     Reviewed,
     /// No compiler looked at its uses.
@@ -178,6 +180,7 @@ impl Constraint {
             Self::SectionAttribute => "a section attribute does not carry over",
             Self::TooLarge => "the variable is too large to be gathered",
             Self::KeptInObject => "members stay in the object",
+            Self::AsDeclared => "members stay as they are declared",
             Self::Reviewed => "judged harmless by hand",
             Self::Unchecked => "its uses were not checked",
             Self::NotReadAhead => "no address of a later turn can be read ahead",

@@ -3,7 +3,7 @@
 
 use crate::constraints::constraint::{Binding, Constraint};
 use lineup_model::chase::Chase;
-use lineup_model::object_uses::{HeapCall, NamedMember, Storage};
+use lineup_model::object_uses::{HeapCall, HeldPart, MemberUse, MemberValues, NamedMember, Storage};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The known facts about the types of a program.
@@ -23,8 +23,23 @@ pub struct Meaning {
     pub reviewed: Vec<Reviewed>,
     /// The places that name members of classes of C++ and structs of C.
     pub splits: Vec<SplitMeaning>,
+    /// The uses of members of structs of C, and their values.
+    pub members: Vec<MemberMeaning>,
     /// The loops of functions that stall, which chase pointers or index through memory.
     pub chases: Vec<Chase>,
+}
+
+/// The facts that an edit needs which removes members of a struct of C, or gives them smaller types.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct MemberMeaning {
+    /// The struct's names.
+    pub names: Vec<String>,
+    /// Uses that keep members as they are declared: those that a binding names, or all.
+    pub holds: Vec<(HeldPart, Binding)>,
+    /// Every use of a member.
+    pub uses: Vec<MemberUse>,
+    /// The values of its integers.
+    pub values: BTreeMap<String, MemberValues>,
 }
 
 /// The facts that an edit needs which moves members of a class of C++ or a struct of C out of its objects.
@@ -172,6 +187,7 @@ impl Meaning {
         self.unchecked = self.unchecked.or(other.unchecked);
         self.reviewed.extend(other.reviewed);
         self.splits.extend(other.splits);
+        self.members.extend(other.members);
         self.chases.extend(other.chases);
         self
     }
@@ -186,6 +202,12 @@ impl Meaning {
     /// The facts for a split of the one class that has one of these names; `None` where several have it.
     pub(crate) fn split_of(&self, names: &[String]) -> Option<&SplitMeaning> {
         let mut named = self.splits.iter().filter(|one| one.names.iter().any(|name| names.contains(name)));
+        named.next().filter(|_| named.next().is_none())
+    }
+
+    /// The facts about the members of the one struct that has one of these names; `None` where several have it.
+    pub(crate) fn members_of(&self, names: &[String]) -> Option<&MemberMeaning> {
+        let mut named = self.members.iter().filter(|one| one.names.iter().any(|name| names.contains(name)));
         named.next().filter(|_| named.next().is_none())
     }
 

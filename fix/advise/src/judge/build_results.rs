@@ -40,6 +40,7 @@ impl Advice {
             false => missing.push(owner.to_owned()),
         };
         self.gathers.iter_mut().for_each(|one| judged(&one.asserted, &one.name, &mut one.check));
+        self.narrowings.iter_mut().for_each(|one| judged(&one.asserted, &one.type_name, &mut one.check));
         self.orders.iter_mut().for_each(|one| judged(&one.asserted, &one.type_name, &mut one.check));
         if !missing.is_empty() {
             return Err(missing);

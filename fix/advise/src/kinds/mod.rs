@@ -7,6 +7,7 @@ pub(crate) mod alignment;
 pub(crate) mod cold_part;
 pub(crate) mod gather;
 pub(crate) mod immediate_values;
+pub(crate) mod narrow;
 pub(crate) mod order;
 pub(crate) mod parting;
 pub(crate) mod saving_share;

@@ -2,8 +2,9 @@
 
 use crate::cold_part::{PROGRAM, advised, output, refused};
 use lineup_advise::constraint::{Binding, Constraint};
-use lineup_advise::meaning::{Meaning, ObjectVariable, SeenBy, SplitMeaning};
+use lineup_advise::meaning::{Meaning, MemberMeaning, ObjectVariable, SeenBy, SplitMeaning};
 use lineup_advise::options::Options;
+use lineup_model::object_uses::HeldPart;
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -39,6 +40,12 @@ pub(crate) fn read_calls(folder: &Path, calls: &[&str], name: &str) -> Meaning {
     assert!(checked.unread.is_empty(), "{:?}", checked.unread);
     let ty = checked.named(name).next().expect("the type");
     let facts = ty.split.as_ref().expect("facts");
+    let members = ty.member_facts.as_ref().map(|facts| MemberMeaning {
+        names: ty.names.clone(),
+        holds: facts.holds.iter().map(kept).collect(),
+        uses: facts.uses.iter().cloned().collect(),
+        values: facts.values.clone(),
+    });
     let held = |hold: &lineup_sources::SplitHold| {
         let binding = Binding::new(Constraint::KeptInObject).on(hold.member.clone());
         binding.at(&hold.path, hold.line).because(&hold.reason)
@@ -61,7 +68,13 @@ pub(crate) fn read_calls(folder: &Path, calls: &[&str], name: &str) -> Meaning {
         moved_pointers: facts.moved_pointers.clone(),
         has_one_thread: facts.has_one_thread,
     };
-    Meaning { splits: vec![split], is_of_all_units: true, ..Meaning::default() }
+    let members = members.into_iter().collect();
+    Meaning { splits: vec![split], members, is_of_all_units: true, ..Meaning::default() }
+}
+
+fn kept(hold: &lineup_sources::MemberHold) -> (HeldPart, Binding) {
+    let binding = Binding::new(Constraint::AsDeclared).on(hold.member.clone());
+    (hold.part, binding.at(&hold.path, hold.line).because(&hold.reason))
 }
 
 fn variable(one: &lineup_sources::ObjectVariable, units: u32) -> ObjectVariable {

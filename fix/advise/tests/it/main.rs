@@ -15,6 +15,7 @@ mod hostile;
 mod kernel;
 mod known_answers;
 mod lua;
+mod narrowing;
 mod pahole;
 mod parting;
 mod prefetch;

@@ -6,11 +6,12 @@ use crate::progress::{Progress, Silent};
 use crate::source::scratch::{Scratch, Tree};
 use lineup_advise::constraint::{Binding, Constraint};
 use lineup_advise::meaning::{
-    Effect, Hold, Meaning, ObjectVariable, SeenBy, SplitMeaning, TypeMeaning, Unchecked,
+    Effect, Hold, Meaning, MemberMeaning, ObjectVariable, SeenBy, SplitMeaning, TypeMeaning, Unchecked,
 };
 use lineup_advise::sources::Sources;
 use lineup_sources::{
-    Build, Checked, CheckedType, CompileCommand, Definers, Error, SplitHold, Standards, Use, UseKind, Verdict,
+    Build, Checked, CheckedType, CompileCommand, Definers, Error, MemberHold, SplitHold, Standards, Use,
+    UseKind, Verdict,
 };
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -225,7 +226,9 @@ impl Reading {
             self.checked.as_ref().is_some_and(|checked| checked.units_read > 0 && checked.unread.is_empty());
         let splits = self.checked.iter().flat_map(|checked| checked.types.values()).filter_map(split);
         let splits = splits.collect();
-        Meaning { types, splits, unchecked: self.unchecked(), is_of_all_units, ..Meaning::default() }
+        let members = self.checked.iter().flat_map(|checked| checked.types.values()).filter_map(members);
+        let members = members.collect();
+        Meaning { types, splits, members, unchecked: self.unchecked(), is_of_all_units, ..Meaning::default() }
     }
 
     /// A unit that was not read may use a type in any way.
@@ -266,6 +269,21 @@ fn split(ty: &CheckedType) -> Option<SplitMeaning> {
         pointers: facts.pointers.iter().map(|(one, units)| variable(one, *units)).collect(),
         moved_pointers: facts.moved_pointers.clone(),
         has_one_thread: facts.has_one_thread,
+    })
+}
+
+/// The facts for an edit that removes members or gives them smaller types.
+fn members(ty: &CheckedType) -> Option<MemberMeaning> {
+    let facts = ty.member_facts.as_ref().filter(|_| ty.copies.is_empty())?;
+    let held = |hold: &MemberHold| {
+        let binding = Binding::new(Constraint::AsDeclared).on(hold.member.clone());
+        (hold.part, binding.at(&hold.path, hold.line).because(&hold.reason))
+    };
+    Some(MemberMeaning {
+        names: ty.names.clone(),
+        holds: facts.holds.iter().map(held).collect(),
+        uses: facts.uses.iter().cloned().collect(),
+        values: facts.values.clone(),
     })
 }
 

@@ -330,6 +330,28 @@ fn members_of_cells_get_arrays_of_their_own() {
 }
 
 #[test]
+fn unread_members_of_cells_leave_and_the_others_become_bytes() {
+    let folder = Folder::of("cells");
+    let command = ["./cells", "20000", "40"];
+    let studied = folder.study(&["grid_step"], &["--calls", "4"], "make", &command);
+    let narrowed = studied.proposals("narrow");
+    let [narrowed] = narrowed.as_slice() else { panic!("{}", studied.report["proposals"]) };
+    assert_eq!(narrowed["target"], "cell");
+    let patch = fs::read_to_string(studied.out.path().join("fix.patch")).expect("a patch");
+    for line in [
+        "+    unsigned char is_burning;",
+        "-    long visits;",
+        "-        cell->last_tick = tick;",
+        "+        if (cell->is_burning && (unsigned)cell->owner - 1 < OWNERS / 2)",
+    ] {
+        assert!(patch.contains(line), "{line}\n{patch}");
+    }
+    studied.needs_no_more_lines();
+    assert!(studied.lines(0, 64, "after") <= 0.3 * studied.lines(0, 64, "before"));
+    folder.apply(&studied, "make", &command);
+}
+
+#[test]
 fn cold_fields_of_accounts_leave_for_a_box() {
     let folder = Folder::of("accounts");
     let command = ["./accounts", "2000", "12"];

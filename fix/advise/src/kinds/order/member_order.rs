@@ -67,6 +67,54 @@ pub(crate) fn propose(
     }
 }
 
+/// The same for a type whose members have changed: the present order is written where none is better, also by the
+/// object's size.
+pub(crate) fn propose_any(
+    subject: &Subject<'_>,
+    spelling: &Spelling,
+    sources: &Sources,
+    options: &Options,
+    judge: &mut dyn Judge,
+    edited: &BTreeMap<String, String>,
+) -> Result<Verdict, AdviseError> {
+    let plan = match planned(subject, spelling, sources, options) {
+        Ok(plan) => plan,
+        Err(refused) => return Ok(*refused),
+    };
+    let order = (0..plan.problem.units.len()).collect();
+    let present = Chosen { order, is_proven: false, arrangement: None, further: None };
+    let chosen = match plan.search(options) {
+        Some((outcome, before)) => {
+            let recorded = Problem { models: plan.problem.models[..1].to_vec(), ..plan.problem.clone() };
+            // The last part is the number of moves.
+            let is_better =
+                recorded.score(&outcome.order, None).is_some_and(|after| after[..6] < before[..6]);
+            if is_better { outcome.into() } else { present }
+        }
+        None => present,
+    };
+    plan.write_and_judge(subject, sources, spelling, chosen, judge, edited)
+}
+
+/// Lines per call of all regions, of the size that decides, in the best order of the members that there are.
+pub(crate) fn fewest_lines(
+    subject: &Subject<'_>,
+    spelling: &Spelling,
+    sources: &Sources,
+    options: &Options,
+) -> Option<f64> {
+    let models = subject.models().ok()?;
+    let plan = Plan::sketch(subject, spelling, sources, options, models).ok()?;
+    let order = plan.search(options).map(|(outcome, _)| outcome.order);
+    let order = order.unwrap_or_else(|| (0..plan.problem.units.len()).collect());
+    let best = plan.layouts(&order);
+    let rows = figures::compare(subject.usage, &plan.models, &best, &best);
+    let decides = |row: &&RegionLines| {
+        row.line_bytes == options.primary.bytes() && plan.models.names.first() == Some(&row.data_model)
+    };
+    Some(rows.iter().filter(decides).map(|row| row.after).sum())
+}
+
 /// The best order of a type on its own, or the answer without an order worth a patch. It depends on no other type, and
 /// so may be worked out in parallel.
 pub(crate) fn foresee(

@@ -62,7 +62,7 @@ impl FixKind for Orders {
 }
 
 /// Used aggregates, the one with the most accesses per call first.
-fn used_types(usage: &Usage, types: &Types) -> Vec<TypeId> {
+pub(crate) fn used_types(usage: &Usage, types: &Types) -> Vec<TypeId> {
     let mut weights: BTreeMap<TypeId, f64> = BTreeMap::new();
     for used in &usage.types {
         let Some((id, _)) = types.aggregate(used.ty) else { continue };
@@ -130,6 +130,7 @@ fn order_type(
     // A layout that keeps threads apart is not packed again.
     let is_parted = task.options.allow_growth && subject.is_fought_over()
         || advice.is_split(&spelling.name)
+        || advice.is_narrowed(&spelling.name)
         || advice.orders.iter().any(|parted| parted.type_name == spelling.name);
     let is_gathered = advice.gathers.iter().any(|gather| gather.reordered_types.contains(&spelling.name));
     let Some(foreseen) = foreseen.filter(|_| !is_gathered && !is_parted) else { return Ok(()) };

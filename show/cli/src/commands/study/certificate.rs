@@ -60,6 +60,9 @@ fn beyond_maps(advice: &Advice) -> Option<String> {
     if let Some(variable) = advice.variables.iter().flat_map(|one| &one.variables).next() {
         return Some(format!("{variable} is declared otherwise"));
     }
+    if let Some(narrowed) = advice.narrowings.first() {
+        return Some(format!("members of {} leave it, or get smaller types", narrowed.type_name));
+    }
     let cold = advice.cold_parts.first()?;
     Some(format!("members of {} leave its objects", cold.type_name))
 }
