@@ -62,7 +62,7 @@ impl HeapCall {
     }
 }
 
-/// A function of a program that does no more with memory than give on the result of `malloc` or `calloc`, or give its
+/// A function of a program that does no more with memory than return the result of `malloc` or `calloc`, or give its
 /// argument to `free`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct HeapWrapper {

@@ -66,6 +66,8 @@ pub(crate) fn advise_on(
         // Without changes there are no uses to check, and the reasons have been reported already.
         if !read.goes_by_text && !advice.orders.is_empty() {
             options.meaning = read.meaning().and(options.meaning);
+            // Code of another configuration, or a module, may read a member that nothing reads here.
+            options.meaning.members.clear();
             tell_unfounded_reviews(&options.meaning);
             progress.stage("working out orders that the units allow");
             advice = lineup_advise::advise(&usage, types, &sources, &options, &mut NoCompiler)?;

@@ -148,15 +148,15 @@ fn a_split_of_c_leads_to_a_study() {
 const CELLS: &str = r#"
 #include <stdio.h>
 struct cell { double heat, flow, salt, depth; long fish, caught; double oxygen, age; };
-static struct cell cells[400];
-__attribute__((noinline)) double heat(void) { double sum = 0; for (int i = 0; i < 400; i++) sum += cells[i].heat -= cells[i].flow; return sum; }
-__attribute__((noinline)) double salt(void) { double sum = 0; for (int i = 0; i < 400; i++) sum += cells[i].salt; return sum; }
-__attribute__((noinline)) long fish(void) { long sum = 0; for (int i = 0; i < 400; i++) sum += cells[i].fish; return sum; }
+static struct cell cells[4000];
+__attribute__((noinline)) double heat(void) { double sum = 0; for (int i = 0; i < 4000; i++) sum += cells[i].heat -= cells[i].flow; return sum; }
+__attribute__((noinline)) double salt(void) { double sum = 0; for (int i = 0; i < 4000; i++) sum += cells[i].salt; return sum; }
+__attribute__((noinline)) long fish(void) { long sum = 0; for (int i = 0; i < 4000; i++) sum += cells[i].fish; return sum; }
 int main(void)
 {
 	double sum = 0;
-	for (int i = 0; i < 400; i++) { cells[i].flow = i; cells[i].salt = 1; cells[i].fish = i % 3; cells[i].age = i; }
-	for (int turn = 0; turn < 60; turn++) sum += heat() + salt() + fish();
+	for (int i = 0; i < 4000; i++) { cells[i].flow = i; cells[i].salt = 1; cells[i].fish = i % 3; cells[i].age = i; }
+	for (int turn = 0; turn < 12; turn++) sum += heat() + salt() + fish();
 	printf("%f %f\n", sum, cells[7].age);
 	return 0;
 }

@@ -1,4 +1,4 @@
-//! Functions of a program that do no more with memory than give on the result of `malloc` or `calloc`, or give their
+//! Functions of a program that do no more with memory than return the result of `malloc` or `calloc`, or give their
 //! argument to `free`: `xmalloc`, which ends the program when memory runs out, or `xfree`.
 
 use super::heap_objects::is_void_pointer;
