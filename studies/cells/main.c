@@ -5,8 +5,8 @@
 
 int main(int argc, char **argv)
 {
-    size_t count = argc > 1 ? strtoul(argv[1], NULL, 10) : 1000000;
-    int steps = argc > 2 ? atoi(argv[2]) : 200;
+    size_t count = argc > 1 ? strtoul(argv[1], NULL, 10) : 200000;
+    int steps = argc > 2 ? atoi(argv[2]) : 60;
     struct cell *cells = grid_new(count);
     long sum = 0;
 
