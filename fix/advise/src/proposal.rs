@@ -577,8 +577,10 @@ pub struct Advice {
 /// A part of the patch: the sources with this proposal and those before it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Step {
-    /// The type or the variables that it changes.
+    /// The names under which the changes are tried.
     pub owners: Vec<String>,
+    /// The type or the variables that it changes, as the report names them.
+    pub targets: Vec<String>,
     /// All texts that differ from the sources, whole, by path.
     pub edited: BTreeMap<String, String>,
 }
@@ -604,19 +606,24 @@ impl Advice {
             (owners, &one.edited)
         });
         let mut edited = BTreeMap::new();
-        let step = |(owners, texts): (Vec<String>, &BTreeMap<String, String>)| {
+        let step = |(owner, targets, texts): (Option<String>, Vec<String>, &BTreeMap<String, String>)| {
             edited.extend(texts.clone());
-            Step { owners, edited: edited.clone() }
+            let owners = owner.map_or_else(|| targets.clone(), |owner| vec![owner]);
+            Step { owners, targets, edited: edited.clone() }
         };
-        let cold_parts = self.cold_parts.iter().map(|one| (vec![one.owner.clone()], &one.edited));
-        let narrowings = self.narrowings.iter().map(|one| (vec![narrow_owner(&one.type_name)], &one.edited));
+        let cold_parts = self
+            .cold_parts
+            .iter()
+            .map(|one| (Some(one.owner.clone()), vec![one.type_name.clone()], &one.edited));
+        let narrowings = self
+            .narrowings
+            .iter()
+            .map(|one| (Some(narrow_owner(&one.type_name)), vec![one.type_name.clone()], &one.edited));
+        let others = gathers.chain(variables).chain(orders).chain(prefetches);
         cold_parts
             .chain(narrowings)
-            .chain(gathers)
-            .chain(variables)
-            .chain(orders)
-            .chain(prefetches)
-            .filter(|(_, texts)| !texts.is_empty())
+            .chain(others.map(|(targets, edited)| (None, targets, edited)))
+            .filter(|(_, _, texts)| !texts.is_empty())
             .map(step)
             .collect()
     }

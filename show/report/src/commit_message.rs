@@ -28,10 +28,10 @@ pub fn commit_message(report: &StudyReport) -> String {
 
 /// The message of one commit of a series, which changes these types or variables: what is known of it alone, and the
 /// result of the whole series.
-pub fn series_message(report: &StudyReport, owners: &[String], [number, total]: [usize; 2]) -> String {
-    let is_own = |one: &&Proposal| owners.contains(&one.target);
+pub fn series_message(report: &StudyReport, targets: &[String], [number, total]: [usize; 2]) -> String {
+    let is_own = |one: &&Proposal| targets.contains(&one.target);
     let own: Vec<&Proposal> = in_patch(report).filter(is_own).collect();
-    let mut text = format!("{}: {}\n", owners.join(", "), purpose(&own));
+    let mut text = format!("{}: {}\n", targets.join(", "), purpose(&own));
     for one in &own {
         // Writing into a String cannot fail.
         let _ = write!(text, "\n{}: {}\n", one.target, one.summary);

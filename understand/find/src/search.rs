@@ -295,11 +295,11 @@ impl Work<'_, '_> {
             }
             Subject::Function(_) => None,
         };
-        let is_worth_it = |trial: &Trial| scaled(trial.gain) >= self.options.least_gain;
-        let has = |kind: Kind| gain.trials.iter().any(|trial| trial.kind == kind && is_worth_it(trial));
-        let has = (has(Kind::Order), has(Kind::Boxed));
+        let is_worth_it = |trial: &&Trial| scaled(trial.gain) >= self.options.least_gain;
+        let worth: Vec<Kind> = gain.trials.iter().filter(is_worth_it).map(|trial| trial.kind).collect();
         let what = (best.kind, &gain.evidence, map.as_ref());
-        let (by_hand, next) = self.edit_and_next((gain.subject, subject.as_deref()), what, has, &functions);
+        let (by_hand, next) =
+            self.edit_and_next((gain.subject, subject.as_deref()), what, &worth, &functions);
         let is_written = self.is_written(best.kind, gain.subject);
         Some(Finding {
             next,
@@ -319,33 +319,30 @@ impl Work<'_, '_> {
         })
     }
 
-    /// The edit of a layout in words, and the next command; the last says whether an order, or a `Box`, is worth it too.
+    /// The edit of a layout in words, and the next command, where layouts of these kinds are worth it.
     pub(crate) fn edit_and_next(
         &mut self,
         (subject, name): (Subject, Option<&str>),
         (kind, evidence, map): (Kind, &Evidence, Option<&MemberMap>),
-        (has_order, has_box): (bool, bool),
+        worth: &[Kind],
         functions: &[String],
     ) -> (Option<String>, String) {
         let library = self.library(subject);
         let is_written = self.is_written(kind, subject);
+        let made = [Kind::Split, Kind::Order, Kind::Boxed].into_iter();
+        let instead = made
+            .filter(|other| *other != kind && worth.contains(other))
+            .find(|other| *other == Kind::Order || self.is_written(*other, subject));
         let by_hand = match (&library, name) {
             (Some(library), Some(name)) => Some(manual_edits::of_library(name, library)),
             (_, Some(name)) if self.options.next.is_none() => {
-                let kind = (kind, is_written);
-                manual_edits::edit(name, kind, evidence, map).map(|edit| match has_order {
-                    true if is_written => format!("{edit}; else it orders the members"),
-                    true => format!("{edit}; lineup study orders the members instead"),
-                    false if has_box && !is_written => {
-                        format!("{edit}; lineup study moves members into a Box instead, where the sources allow it")
-                    }
-                    false => edit,
-                })
+                let edit = manual_edits::edit(name, (kind, is_written), evidence, map);
+                edit.map(|edit| edit + manual_edits::instead(is_written, instead))
             }
             _ => None,
         };
         let next = match library {
-            None if by_hand.is_none() || has_order || has_box || is_written => self.next(kind, functions),
+            None if by_hand.is_none() || instead.is_some() || is_written => self.next(kind, functions),
             _ => String::new(),
         };
         (by_hand, next)

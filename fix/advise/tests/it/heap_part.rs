@@ -135,6 +135,7 @@ pub(crate) fn output_by(compiler: &str, files: &BTreeMap<&str, &str>) -> String 
 pub(crate) fn split(program: &str) -> BTreeMap<String, String> {
     let advice = advised(program);
     assert_eq!(advice.cold_parts.len(), 1, "{:?}", advice.not_split);
+    assert_eq!(advice.steps().iter().map(|step| step.targets.concat()).collect::<Vec<_>>(), ["item"]);
     let before: BTreeMap<&str, &str> = files(program).into_iter().collect();
     let mut after = before.clone();
     after.extend(advice.edited.iter().map(|(path, text)| (path.as_str(), text.as_str())));
@@ -476,6 +477,7 @@ fn functions_stand_in_the_header_where_several_units_make_and_end_objects() {
     let options = Options { meaning: read_files(&all, &calls, "item"), ..Options::default() };
     let advice = advised_of(&all, &options, types());
     assert_eq!(advice.cold_parts.len(), 1, "{:?}", advice.not_split);
+    assert_eq!(advice.steps().iter().map(|step| step.targets.concat()).collect::<Vec<_>>(), ["item"]);
     let header = &advice.edited["item.h"];
     assert!(header.contains("#define ITEM_H\n#include <stdlib.h>\n"), "{header}");
     assert!(header.contains("static inline void item_free(struct item *ended)\n{\n"), "{header}");

@@ -74,10 +74,8 @@ impl Work<'_, '_> {
         let moved = (demand.moved.as_ref(), demand.start_in_line);
         let map = member_map(&mut self.naming, &self.attribution, demand.ty, moved, bench.line_bytes);
         let subject = Subject::Type(demand.ty);
-        let has_order = kind == Kind::Order;
-        let has = (has_order, kind == Kind::Boxed);
         let what = (kind, &demand.evidence, map.as_ref());
-        let (by_hand, next) = self.edit_and_next((subject, Some(name)), what, has, &functions);
+        let (by_hand, next) = self.edit_and_next((subject, Some(name)), what, &[kind], &functions);
         Ok(Footprint {
             subject: name.to_owned(),
             kind,

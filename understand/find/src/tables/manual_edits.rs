@@ -54,6 +54,22 @@ pub(crate) fn edit(
     })
 }
 
+/// The words for the edit that a study makes where it does not make this one.
+pub(crate) fn instead(is_written: bool, other: Option<Kind>) -> &'static str {
+    match (is_written, other) {
+        (true, Some(Kind::Order)) => "; else it orders the members",
+        (true, Some(Kind::Split)) => "; else it moves cold members out",
+        (false, Some(Kind::Order)) => "; lineup study orders the members instead",
+        (false, Some(Kind::Boxed)) => {
+            "; lineup study moves members into a Box instead, where the sources allow it"
+        }
+        (false, Some(Kind::Split)) => {
+            "; lineup study moves cold members out of it instead, where the sources allow it"
+        }
+        _ => "",
+    }
+}
+
 /// The remaining options for a type that is not the program's own.
 pub(crate) fn of_library(name: &str, library: &Library) -> String {
     let can_do = match library {

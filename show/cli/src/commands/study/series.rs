@@ -37,8 +37,8 @@ pub(crate) fn write(plan: &Plan, report: &StudyReport, advice: &Advice, sources:
         };
         let before: BTreeMap<String, String> = step.edited.keys().map(original).collect();
         let diff = diff_of_texts(&before, &step.edited);
-        let message = series_message(report, &step.owners, [number, steps.len()]);
-        let name = step.owners.first().map(|owner| file_name(owner)).unwrap_or_default();
+        let message = series_message(report, &step.targets, [number, steps.len()]);
+        let name = step.targets.first().map(|target| file_name(target)).unwrap_or_default();
         let mail = mail(&author, &message, &diff, [number, steps.len()]);
         put(&folder, &format!("{number:04}-{name}.patch"), &mail)?;
         texts.clone_from(&step.edited);
