@@ -23,7 +23,7 @@ pub(super) enum TypeRole {
 
 impl<'u> Reader<'u, '_> {
     /// The operator between the two operands of a node, as the file has it.
-    pub(super) fn operator_text(&mut self, node: Cursor<'u>) -> Option<String> {
+    pub(in crate::read) fn operator_text(&mut self, node: Cursor<'u>) -> Option<String> {
         let [left, right] = node.children()[..] else { return None };
         let ([_, end], [start, _]) = (left.extent(), right.extent());
         let site = self.site(node);

@@ -109,10 +109,8 @@ impl<'u> Reader<'u, '_> {
     pub(super) fn assigned(&mut self, expression: Cursor<'u>) -> Option<[Cursor<'u>; 2]> {
         let children = expression.children();
         let [variable, value] = children[..] else { return None };
-        let site = self.site(expression);
-        let ([_, end], [start, _]) = (variable.extent(), value.extent());
-        let between = self.texts.between(&self.tree, site.file, end, start)?;
-        let is_it = expression.kind() == CXCursor_BinaryOperator && between.trim_ascii() == b"=";
+        let is_it = expression.kind() == CXCursor_BinaryOperator
+            && self.operator_text(expression).as_deref() == Some("=");
         is_it.then_some([variable, value])
     }
 

@@ -128,22 +128,14 @@ impl<'u> Reader<'u, '_> {
                 [parameter] => is_whole(*size, parameter),
                 _ => {
                     let children: Vec<Cursor<'u>> = size.children().into_iter().map(bare).collect();
-                    matches!(children[..], [one, two] if both(one, two)) && self.is_product(*size)
+                    matches!(children[..], [one, two] if both(one, two))
+                        && size.kind() == CXCursor_BinaryOperator
+                        && self.operator_text(*size).as_deref() == Some("*")
                 }
             },
             (HeapFunction::Calloc, [one, two]) => both(*one, *two),
             _ => false,
         }
-    }
-
-    /// `a * b`.
-    fn is_product(&mut self, product: Cursor<'u>) -> bool {
-        let children = product.children();
-        let [one, two] = children[..] else { return false };
-        let site = self.site(product);
-        let ([_, end], [start, _]) = (one.extent(), two.extent());
-        let between = self.texts.between(&self.tree, site.file, end, start);
-        product.kind() == CXCursor_BinaryOperator && between.is_some_and(|text| text.trim_ascii() == b"*")
     }
 
     /// `free`, of a function that gives it its parameter and does no more with it than compare it with null.
