@@ -117,9 +117,12 @@ impl<'a> Catalog<'a> {
 
     fn key(&self, image: usize, id: TypeId) -> Key {
         let ty = self.tables.get(image).and_then(|types| types.get(id));
-        match ty.map(|ty| (&ty.name, ty.size_bytes, &ty.kind)) {
+        // Structs of C often have no tag: `pthread_mutex_t` is one.
+        let of_typedef = || self.typedefs.get(image).and_then(|names| names.get(&id)).copied();
+        let name = ty.and_then(|ty| ty.name.as_deref()).or_else(of_typedef);
+        match ty.map(|ty| (name, ty.size_bytes, &ty.kind)) {
             Some((Some(name), Some(size_bytes), TypeKind::Aggregate(aggregate))) => {
-                Key::Aggregate { name: name.to_string(), size_bytes, shape: shape(aggregate) }
+                Key::Aggregate { name: name.to_owned(), size_bytes, shape: shape(aggregate) }
             }
             _ => Key::Own { image, id },
         }
@@ -414,17 +417,22 @@ fn only_field(types: &Types, aggregate: &Aggregate) -> Option<TypeId> {
     (sized.next().is_none() && only.offset_bits == Some(0)).then_some(only.ty)
 }
 
+/// By nameless aggregate, the typedef of it; a typedef of a typedef names one that has no other.
 fn typedefs(types: &Types) -> HashMap<TypeId, &str> {
-    let mut names = HashMap::default();
+    let (mut names, mut distant) = (HashMap::default(), HashMap::default());
     for (id, ty) in types.iter() {
-        let (TypeKind::Typedef(Some(_)), Some(name)) = (&ty.kind, ty.name.as_deref()) else { continue };
+        let (TypeKind::Typedef(Some(named)), Some(name)) = (&ty.kind, ty.name.as_deref()) else { continue };
         let Some(target) = types.strip(id) else { continue };
         let is_nameless = types
             .get(target)
             .is_some_and(|target| target.name.is_none() && matches!(target.kind, TypeKind::Aggregate(_)));
         if is_nameless {
+            let names = if *named == target { &mut names } else { &mut distant };
             names.entry(target).or_insert(name);
         }
+    }
+    for (target, name) in distant {
+        names.entry(target).or_insert(name);
     }
     names
 }

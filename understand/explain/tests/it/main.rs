@@ -1,6 +1,7 @@
 //! Every integration test of this crate, in one program.
 
 mod accuracy;
+mod catalog;
 mod fields;
 mod instructions;
 mod kernel_code;
