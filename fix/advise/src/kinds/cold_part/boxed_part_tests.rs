@@ -264,9 +264,19 @@ fn derived_orders_take_the_last_fields_alone() {
 }
 
 #[test]
-fn public_fields_of_a_published_library_stay() {
-    let said = boxed_in(T, &["a", "b"], "[package]\n").map(|part| part.moved);
-    assert!(said.is_err_and(|why| why.contains("public in a library that may be published")));
+fn public_fields_stay_where_a_registry_would_take_the_library() {
+    const GIVEN: &str = "[package]\ndescription = \"d\"\nlicense = \"MIT\"\n";
+    for manifest in [GIVEN, "[package]\npublish = true\n", "[package]\npublish = [\"own\"]\n"] {
+        let said = boxed_in(T, &["a", "b"], manifest).map(|part| part.moved);
+        assert!(
+            said.is_err_and(|why| why.contains("public in a library that may be published")),
+            "{manifest}"
+        );
+    }
     let own = T.replace("    pub b", "    b");
-    assert_eq!(boxed_in(&own, &["a", "b"], "[package]\n").expect("an edit").moved.len(), 1);
+    assert_eq!(boxed_in(&own, &["a", "b"], GIVEN).expect("an edit").moved.len(), 1);
+    let without_license = "[package]\ndescription = \"d\"\n";
+    for manifest in ["[package]\n", without_license, "[package]\npublish = []\n", PRIVATE] {
+        assert_eq!(boxed_in(T, &["a", "b"], manifest).expect("an edit").moved.len(), 2, "{manifest}");
+    }
 }

@@ -54,6 +54,20 @@ pub(crate) struct BoxNames {
     pub(crate) member: String,
 }
 
+/// True where a registry would take the package: crates.io takes none without a description and a license.
+fn may_be_published(manifest: &toml::Table) -> bool {
+    let package = manifest.get("package");
+    let value = |key: &str| package.and_then(|package| package.get(key));
+    match value("publish") {
+        Some(toml::Value::Boolean(false)) => false,
+        Some(toml::Value::Array(registries)) => !registries.is_empty(),
+        Some(_) => true,
+        None => {
+            value("description").is_some() && (value("license").is_some() || value("license-file").is_some())
+        }
+    }
+}
+
 impl RustStruct {
     /// The struct of this name, or what keeps all its fields in it.
     pub(crate) fn read(sources: &Sources, name: &str) -> Result<RustStruct, Binding> {
@@ -152,12 +166,7 @@ impl RustStruct {
     /// Notes the fields that stay because code outside the workspace may name them.
     pub(crate) fn hold_published(&mut self, cargo: &CargoCheck, sources: &Sources) {
         let manifest: toml::Table = cargo.manifest.parse().unwrap_or_default();
-        let package = manifest.get("package").and_then(|package| package.get("publish"));
-        let is_private = package.is_some_and(|publish| match publish {
-            toml::Value::Boolean(publish) => !publish,
-            toml::Value::Array(registries) => registries.is_empty(),
-            _ => false,
-        });
+        let is_private = !may_be_published(&manifest);
         let library = match cargo.package.as_str() {
             "" => "src/lib.rs".to_owned(),
             package => format!("{package}/src/lib.rs"),
@@ -167,7 +176,9 @@ impl RustStruct {
             return;
         }
         for (field, _) in self.of_fields.iter().filter(|(_, visibility)| *visibility == "pub") {
-            let why = "is public in a library that may be published".to_owned();
+            let why =
+                "is public in a library that may be published (publish = false in its Cargo.toml frees it)"
+                    .to_owned();
             self.held.entry(field.clone()).or_insert(why);
         }
     }
