@@ -35,6 +35,8 @@ pub struct Interrupts {
     keeping: Arc<AtomicUsize>,
     /// True once the time of [`Interrupts::for_at_most`] is over. Each part of the work has one of its own.
     is_time_over: Arc<AtomicBool>,
+    /// The end of that time.
+    until: Option<Instant>,
 }
 
 /// A process group that is ended with the part of the work that entrusted it.
@@ -96,6 +98,7 @@ impl Interrupts {
             guardian: Arc::default(),
             keeping: Arc::default(),
             is_time_over: Arc::default(),
+            until: None,
         };
         let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
         let watcher = interrupts.clone();
@@ -118,9 +121,9 @@ impl Interrupts {
     /// The same for a part of the work, which is cut off after this time, too: its process groups are ended then.
     pub fn for_at_most(&self, time: Duration) -> Interrupts {
         let is_time_over = Arc::new(AtomicBool::new(false));
-        let part = Interrupts { is_time_over: is_time_over.clone(), ..self.clone() };
-        let (is_time_over, whole) = (Arc::downgrade(&is_time_over), self.clone());
         let until = Instant::now() + time;
+        let part = Interrupts { is_time_over: is_time_over.clone(), until: Some(until), ..self.clone() };
+        let (is_time_over, whole) = (Arc::downgrade(&is_time_over), self.clone());
         std::thread::spawn(move || {
             while Instant::now() < until {
                 std::thread::sleep(TICK);
@@ -133,6 +136,11 @@ impl Interrupts {
             whole.end_groups(|entrusted| Arc::ptr_eq(&entrusted.is_time_over, &is_time_over));
         });
         part
+    }
+
+    /// The time until this part of the work is cut off; `None` for work that is not.
+    pub fn time_left(&self) -> Option<Duration> {
+        self.until.map(|until| until.saturating_duration_since(Instant::now()))
     }
 
     /// Keeps the process until the returned value is dropped, even after a signal.

@@ -99,5 +99,5 @@ fn a_study_without_regions_tries_each_lever_and_says_why_one_was_not_tried() {
     let short = ["study", "--only", "placement", "--budget", "1", "--out", "short", "--", "./program"];
     let output = place.lineup(&short).output().expect("lineup runs");
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success() && said.contains("was left of --budget 1"), "{said}");
+    assert!(output.status.success() && said.contains("were left of --budget 1"), "{said}");
 }

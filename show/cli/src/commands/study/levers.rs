@@ -27,6 +27,9 @@ use std::time::{Duration, Instant};
 /// The share of the budget after which the layout's part is cut off.
 const LAYOUT_SHARE: f64 = 0.6;
 
+/// Budget for each second that a comparison may take: a study makes up to ten.
+const BUDGET_OF_A_COMPARISON: u64 = 10;
+
 /// The programs that levers change.
 #[derive(Clone)]
 pub(crate) struct Programs<'p> {
@@ -57,15 +60,20 @@ pub(crate) struct Levers {
 }
 
 impl Levers {
-    /// `None` where the options name regions or a lever.
-    pub(crate) fn of(options: &args::Options, interrupts: &Interrupts) -> Result<Option<Levers>> {
+    /// `None` where the options name regions or a lever. Else it limits the options' comparisons by the budget.
+    pub(crate) fn of(options: &mut args::Options, interrupts: &Interrupts) -> Result<Option<Levers>> {
         let is_default = options.regions.is_empty() && !options.code.code && !options.placement.placement;
         if !is_default && options.code.has_test() && !options.code.code && !options.placement.placement {
             bail!(
                 "--test-arguments and --test-stdin are for prefetches, placements and orders of code: leave --region out, or add --code"
             );
         }
-        Ok(is_default.then(|| Levers {
+        if !is_default {
+            return Ok(None);
+        }
+        let most = (options.levers.budget / BUDGET_OF_A_COMPARISON).max(1);
+        options.max_time = options.max_time.min(most);
+        Ok(Some(Levers {
             options: options.clone(),
             begun: Instant::now(),
             interrupts: interrupts.clone(),
@@ -79,9 +87,9 @@ impl Levers {
         if not.contains(&lever) || !only.is_empty() && !only.contains(&lever) {
             return Some("not tried: left out by --only or --not".to_owned());
         }
-        let needed = Duration::from_secs(self.options.max_time.saturating_mul(2));
-        let is_too_late = lever != Lever::Layout && self.left() < needed;
-        is_too_late.then(|| format!("not tried: less than twice --max-time was left of --budget {budget}"))
+        let needed = self.options.max_time.saturating_mul(2);
+        let is_too_late = lever != Lever::Layout && self.left() < Duration::from_secs(needed);
+        is_too_late.then(|| format!("not tried: less than {needed} s were left of --budget {budget}"))
     }
 
     /// The time that is left of the budget.
@@ -97,6 +105,11 @@ impl Levers {
     /// The interrupts of the layout's part, which ends with its share of the budget.
     pub(crate) fn interrupts_of_layout(&self) -> Interrupts {
         self.interrupts.for_at_most(self.left().mul_f64(LAYOUT_SHARE))
+    }
+
+    /// The interrupts once the layout is compared: the rest of the budget is for its other figures and the other levers.
+    pub(crate) fn interrupts_of_the_rest(&self) -> Interrupts {
+        self.interrupts.for_at_most(self.left())
     }
 
     /// True when the layout's part was ended by its time alone.
@@ -185,10 +198,10 @@ impl Levers {
         let is_ordered_anew = is_patched && kept.ordered().is_some();
         // The order of the patched program's code is found and compared first.
         let comparisons = if is_ordered_anew { 3 } else { 2 };
-        if self.left() < Duration::from_secs(self.options.max_time.saturating_mul(comparisons)) {
+        let needed = self.options.max_time.saturating_mul(comparisons);
+        if self.left() < Duration::from_secs(needed) {
             let budget = self.options.levers.budget;
-            let why =
-                format!("not tried: less than {comparisons} times --max-time was left of --budget {budget}");
+            let why = format!("not tried: less than {needed} s were left of --budget {budget}");
             return Ok(LeverReport::without_time(TOGETHER, why));
         }
         let bounded = self.interrupts.for_at_most(self.left());

@@ -21,7 +21,9 @@ use crate::terminal::progress::Stages;
 use crate::types::guard;
 use anyhow::{Context, Result};
 use lineup_report::commit_message;
-use lineup_report::study::{CYCLES, Fact, LAYOUT, LeverReport, Patch, ProgramFindings, SOURCES, StudyReport};
+use lineup_report::study::{
+    CYCLES, Fact, LAYOUT, LeverReport, NotObserved, Patch, ProgramFindings, SOURCES, StudyReport,
+};
 use lineup_study::effects::Snapshot;
 use lineup_study::interrupt::Interrupts;
 use lineup_study::progress::Progress;
@@ -35,7 +37,7 @@ use std::time::SystemTime;
 
 /// Records the unchanged program, works out a better layout, and tries it in a copy (recorded again and compared). Then
 /// it writes report, patch and figures.
-pub(crate) fn run(options: Options) -> Result<Outcome> {
+pub(crate) fn run(mut options: Options) -> Result<Outcome> {
     if let Some(tree) = &options.kernel.kernel_source {
         return kernel::run(tree, &options);
     }
@@ -48,7 +50,7 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
     let stages = Stages::new();
     let interrupts = stages.watch_signals()?;
     let begun = SystemTime::now();
-    let levers = Levers::of(&options, &interrupts)?;
+    let levers = Levers::of(&mut options, &interrupts)?;
     let mut plan = Plan::of(options, &interrupts, &stages)?;
     if levers.as_ref().is_some_and(|levers| levers.layout_left_out().is_some()) {
         plan.units = Units::Unread;
@@ -153,6 +155,8 @@ fn study(
         Some(Ok(proof)) => (Some(proof), None),
         Some(Err(reason)) => (None, Some(reason)),
     };
+    let rest = levers.map_or_else(|| interrupts.clone(), Levers::interrupts_of_the_rest);
+    let (interrupts, stages) = (&rest, &stages.of_part(&rest));
     let proven = after.as_ref().zip(proof.as_ref());
     let timed = proven
         .map(|(after, proof)| call_times::compare(plan, [&before, after], proof.value(), interrupts, stages));
@@ -211,6 +215,9 @@ fn study(
     if let Some(cut) = variant::cut_calls(&before) {
         report.not_observed.insert(0, cut);
     }
+    if let Some(few) = few_waits(plan, &before) {
+        report.not_observed.insert(0, few);
+    }
     let diff = lineup_advise::patch::unified_diff(&sources, &advice.edited);
     let text = commit_message(&report) + &diff;
     report.patch = after.is_some().then(|| Patch { file: name.into(), text });
@@ -255,6 +262,22 @@ fn serialised(before: &Variant) -> Option<Fact> {
     let locks = before.recorded.explanation.between.as_ref()?.serialising();
     let value: Vec<String> = locks.iter().map(lineup_report::threads::serialising_sentence).collect();
     (!value.is_empty()).then(|| Fact { name: "locks".into(), value: value.join("; ") })
+}
+
+/// The reason why no data of threads are parted, where the user asked for it and the recorded calls hardly contend.
+fn few_waits(plan: &Plan, before: &Variant) -> Option<NotObserved> {
+    let between = before.recorded.explanation.between.as_ref().filter(|_| plan.advice.allow_growth)?;
+    if !between.false_sharing.is_empty() {
+        return None;
+    }
+    let (waits, accesses) = (between.waits.recorded.of_line_alone, between.accesses);
+    Some(NotObserved {
+        what: "contention worth a change between threads".into(),
+        consequence: format!(
+            "{waits} of {accesses} accesses of the recorded calls waited for bytes beside their own, so no data of threads are \
+             parted; more --calls, or a --region that all threads run, may show more"
+        ),
+    })
 }
 
 /// The coherence model's counts of waits for lines in both variants, where threads were parted.

@@ -188,6 +188,9 @@ impl Trials<'_> {
     }
 
     fn compare(&self, after: &Variant, proof: ProofPlan) -> Result<Proven<Proof>, ProveError> {
+        // A comparison of fewer blocks is worth more than one that is cut off.
+        let most = self.interrupts.time_left().map_or(u64::MAX, |left| (left / 2).as_nanos() as u64);
+        let proof = ProofPlan { max_time_ns: proof.max_time_ns.min(most), ..proof };
         let cannot = |error: anyhow::Error| ProveError::Run { variant: RunOf::AFTER, source: error.into() };
         let links = links::of(self.plan, self.scratch, [self.before, after]).map_err(cannot)?;
         compare((self.plan, proof), [self.before, after], links, self.stages, self.interrupts)
