@@ -148,11 +148,11 @@ __attribute__((noinline)) static long once(int n, int many)
 int main(void)
 {
 	long sum = 0;
-	for (int i = 0; i < 3000; i++) sum += once(i, i & 31);
+	for (int i = 0; i < 400; i++) sum += once(i, i & 31);
 #ifdef PHASES
-	for (int i = 0; i < 20; i++) sum += once(i, 4000);
+	for (int i = 0; i < 4; i++) sum += once(i, 4000);
 #endif
-	for (int i = 0; i < 3000; i++) sum += once(i, i & 31);
+	for (int i = 0; i < 400; i++) sum += once(i, i & 31);
 	printf("%ld\n", sum);
 	return 0;
 }

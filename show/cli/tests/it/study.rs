@@ -305,9 +305,9 @@ fn cold_members_of_stations_leave_their_array() {
 #[test]
 fn members_of_cells_get_arrays_of_their_own() {
     let folder = Folder::of("grid");
-    let command = ["./grid", "20000", "8"];
+    let command = ["./grid", "5000", "4"];
     let regions = ["grid_flow", "grid_salt", "grid_fish", "grid_depth"];
-    let studied = folder.study(&regions, &["--calls", "8"], "make", &command);
+    let studied = folder.study(&regions, &["--calls", "4"], "make", &command);
     let columns = studied.proposals("columns");
     let [columns] = columns.as_slice() else { panic!("{}", studied.report["proposals"]) };
     assert_eq!(columns["target"], "cell");

@@ -116,7 +116,7 @@ fn a_workload_that_hangs_is_stopped() {
     let bench = bench();
     let image = bench.copy(&kernel("cloud"));
     // On a busy machine the guest takes longer until the workload runs.
-    for seconds in ["30", "120", "480"] {
+    for seconds in ["20", "120", "480"] {
         let hangs = ["--boot", "--workload", "echo so far; cat /dev/console", "--timeout", seconds];
         let said = bench.refused(&image, &hangs);
         if said.contains("while the workload ran") {

@@ -6,7 +6,7 @@ use std::process::{Command, Output, Stdio};
 
 const SOURCE: &str = include_str!("restartable.c");
 /// Rounds of each of three threads: on one processor, threads lose it in the middle of hundreds.
-const ROUNDS: u64 = 60_000;
+const ROUNDS: u64 = 30_000;
 /// The same for code that the program writes: it is decoded again at each execution.
 const FEW_ROUNDS: u64 = 20_000;
 
