@@ -129,6 +129,7 @@ pub fn check_with(
     facts.settle_given();
     facts.settle_carried();
     facts.settle_sections();
+    facts.settle_lookups();
     let product = Product {
         is_shared_library: build.commands.iter().any(CompileCommand::links_shared_library),
         installed_headers: build.installed_headers.clone(),
@@ -144,7 +145,11 @@ pub fn check_with(
     let opaque = findings.iter().filter(|(_, found)| is_opaque(found)).map(|(usr, _)| &**usr).collect();
     let is_of_c =
         facts.read_as_cpp.is_empty() && build.commands.iter().all(|call| call.assembly_paths().is_empty());
-    facts.members.settle(product.is_shared_library || !is_of_c, &opaque, |path| relative(path, &root));
+    let hidden = facts.found_by_name();
+    let has_other_callers = product.is_shared_library || !is_of_c;
+    facts.members.settle(has_other_callers, (&opaque, &hidden), |path| relative(path, &root));
+    facts.splitting.runs.has_other_callers = has_other_callers || facts.members.looks_up;
+    facts.splitting.runs.hidden = hidden;
     checked.types = self::types(&facts, &findings, &root);
     let only_cpp = facts.read_as_cpp.difference(&facts.read_as_c);
     checked.only_cpp = only_cpp.map(|file| relative(file, &root)).collect();
@@ -200,7 +205,8 @@ struct Reading<'b> {
     searched: Arc<Mutex<BTreeSet<PathBuf>>>,
     pool: rayon::ThreadPool,
     progress: &'b (dyn Fn(u64, u64) + Sync),
-    seen: BTreeSet<PathBuf>,
+    /// Sources, each with the settings it was read with.
+    seen: BTreeSet<(PathBuf, Vec<String>)>,
     facts: Facts,
     checked: Checked,
 }
@@ -232,7 +238,9 @@ impl<'b> Reading<'b> {
     /// Reads the units that were not read before. The facts of units are mostly the same: they are added up while
     /// others are read, in the order of units.
     fn read(&mut self, units: Vec<(PathBuf, &CompileCommand)>) {
-        let is_new = |(source, _): &(PathBuf, &CompileCommand)| self.seen.insert(source.clone());
+        let is_new = |(source, command): &(PathBuf, &CompileCommand)| {
+            self.seen.insert((source.clone(), command.settings(source)))
+        };
         let units: Vec<(PathBuf, &CompileCommand)> = units.into_iter().filter(is_new).collect();
         let (before, total) = (self.checked.units, self.checked.units + units.len());
         self.checked.units = total;
@@ -262,7 +270,8 @@ impl<'b> Reading<'b> {
 
     /// Units of the program that no compiler call compiles: their use of its types is not known.
     fn note_others(&mut self, in_program: &BTreeSet<PathBuf>) {
-        let others = in_program.iter().filter(|path| !self.seen.contains(&normal(&self.root.join(path))));
+        let seen: BTreeSet<&PathBuf> = self.seen.iter().map(|(source, _)| source).collect();
+        let others = in_program.iter().filter(|path| !seen.contains(&normal(&self.root.join(path))));
         for path in others {
             let why = "the program has it, and no compiler call that was read makes it";
             self.checked.unread.push((path.to_string_lossy().into_owned(), why.into()));
@@ -294,16 +303,21 @@ impl<'b> Reading<'b> {
     }
 }
 
-/// One call for each source; the first one counts.
+/// One call for each source and its settings; the first one counts.
 pub(crate) fn units(commands: &[CompileCommand]) -> Vec<(PathBuf, &CompileCommand)> {
-    let mut units: BTreeMap<PathBuf, &CompileCommand> = BTreeMap::new();
+    let mut units: BTreeMap<(PathBuf, Vec<String>), &CompileCommand> = BTreeMap::new();
     for command in commands.iter().filter(|command| command.is_compiler()) {
         for source in command.source_paths() {
-            units.entry(source).or_insert(command);
+            let settings = command.settings(&source);
+            units.entry((source, settings)).or_insert(command);
         }
     }
     // Files that a build wrote, compiled and removed again (a configure script's trials) are not the program's.
-    units.into_iter().filter(|(source, _)| source.exists()).collect()
+    units
+        .into_iter()
+        .map(|((source, _), command)| (source, command))
+        .filter(|(source, _)| source.exists())
+        .collect()
 }
 
 /// A unit as libclang reads it, or its first error. The library is the thread's current one; `standard` is the option

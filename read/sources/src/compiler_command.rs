@@ -276,6 +276,23 @@ impl CompileCommand {
         kept
     }
 
+    /// The settings that decide which lines of a source are compiled, and as which text.
+    pub(crate) fn settings(&self, source: &Path) -> Vec<String> {
+        let arguments = self.for_libclang(source);
+        let mut before = "";
+        let mut settings = Vec::new();
+        for argument in &arguments {
+            let is_value = ["-D", "-U", "-include", "-imacros"].contains(&before);
+            let is_macro = argument.len() > 2 && (argument.starts_with("-D") || argument.starts_with("-U"));
+            // Libtool compiles each source a second time for its shared library.
+            if (is_value || is_macro) && argument != "-DPIC" {
+                settings.push(format!("{before}{argument}"));
+            }
+            before = argument;
+        }
+        settings
+    }
+
     /// True when `source` is compiled as C++.
     pub fn is_cpp(&self, source: &Path) -> bool {
         let program = self.arguments.first().map_or("", String::as_str);

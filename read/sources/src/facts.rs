@@ -437,6 +437,8 @@ pub(crate) struct Facts {
     pub(crate) linked_as: BTreeMap<Name, Name>,
     /// Functions that are looked up by name: the name, and the means.
     pub(crate) looked_up: BTreeSet<(Name, Name, Where)>,
+    /// Lookups of something other than a function by a name that is not written there: the means.
+    pub(crate) open_lookups: BTreeSet<(Name, Where)>,
     /// Files are read and written without the system's buffers, whose devices ask for aligned memory.
     pub(crate) has_direct_files: bool,
     /// Functions that the linker shows to others: the name, and the records in their parameters and results.
@@ -444,6 +446,17 @@ pub(crate) struct Facts {
 }
 
 impl Facts {
+    /// The names that assembly, aliases and lookups find.
+    pub(crate) fn found_by_name(&self) -> BTreeSet<String> {
+        let found = |(value, act, _): &(Value, Act, Where)| match (&value.source, act) {
+            (Source::Place(PointerPlace::Variable(name)), Act::Found(_)) => {
+                name.strip_prefix("c:@").filter(|name| !name.contains(' ')).map(str::to_owned)
+            }
+            _ => None,
+        };
+        self.acts.iter().filter_map(found).collect()
+    }
+
     /// A pointer that a function is given, as its parameter's type, is used so, unless the body leaves the parameter
     /// alone.
     pub(crate) fn settle_given(&mut self) {
@@ -452,6 +465,18 @@ impl Facts {
                 self.defined.contains(&parameter.0) && !self.named_parameters.contains(&parameter);
             if !is_left_alone {
                 self.acts.insert((value, act, at));
+            }
+        }
+    }
+
+    /// A lookup by a name that the program works out may find every variable that the linker shows.
+    pub(crate) fn settle_lookups(&mut self) {
+        let Some((by, at)) = self.open_lookups.first().cloned() else { return };
+        let is_variable = |name: &&Name| name.strip_prefix("c:@").is_some_and(|name| !name.contains('@'));
+        for name in self.defined.iter().filter(is_variable) {
+            for place in [format!("{name}"), format!("{name} (defined)"), format!("{name} (behind)")] {
+                let value = Value::place(PointerPlace::Variable(place.into()));
+                self.acts.insert((value, Act::Found(by.clone()), at.clone()));
             }
         }
     }
@@ -551,6 +576,7 @@ impl Facts {
         self.outer_arrays.extend(other.outer_arrays);
         self.linked_as.extend(other.linked_as);
         self.looked_up.extend(other.looked_up);
+        self.open_lookups.extend(other.open_lookups);
         self.has_direct_files |= other.has_direct_files;
     }
 }

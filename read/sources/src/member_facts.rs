@@ -84,6 +84,11 @@ fn joined(one: Option<Range>, other: Option<Range>) -> Option<Range> {
     }
 }
 
+/// The name of a variable or function in libclang's name of it, or of its parameters.
+pub(crate) fn last_name(source: &str) -> &str {
+    source.rsplit('@').next().unwrap_or(source).split(['#', '(']).next().unwrap_or(source)
+}
+
 /// The greatest number with as many bits as this one.
 pub(crate) fn mask_of(value: i128) -> i128 {
     match u128::try_from(value) {
@@ -137,6 +142,8 @@ pub(crate) struct AllMemberFacts {
     pub(crate) written: BTreeMap<String, BTreeSet<WrittenValue>>,
     /// Functions that code in other languages or outside of the program may call.
     pub(crate) exported: BTreeSet<String>,
+    /// The program looks functions up by name, or loads code that does.
+    pub(crate) looks_up: bool,
 }
 
 impl AllMemberFacts {
@@ -155,13 +162,15 @@ impl AllMemberFacts {
             self.written.entry(source).or_default().extend(values);
         }
         self.exported.extend(other.exported);
+        self.looks_up |= other.looks_up;
     }
 
     /// Works out the values of every member whose struct is not `opaque`: bytes of those may come from elsewhere.
+    /// Code that libclang does not show changes the `hidden` names.
     pub(crate) fn settle(
         &mut self,
         has_other_callers: bool,
-        opaque: &BTreeSet<&str>,
+        (opaque, hidden): (&BTreeSet<&str>, &BTreeSet<String>),
         relative: impl Fn(&str) -> String,
     ) {
         let is_whole = |class: &str| {
@@ -174,14 +183,16 @@ impl AllMemberFacts {
         };
         let is_called_from_outside = |source: &str| {
             let function = source.split(['#', '(']).next().unwrap_or(source);
-            let is_called = self.written.contains_key(source) && !has_other_callers;
+            let is_called = self.written.contains_key(source) && !has_other_callers && !self.looks_up;
             source.contains('#') && self.exported.contains(function) && !is_called
         };
         let members = self.members.iter().filter(|(_, member)| is_whole(&member.class)).map(|(key, _)| key);
         let sources = self.followed.iter().filter(|source| !is_called_from_outside(source)).chain(members);
         let is_bounded = |source: &&String| {
             let all = source.find('#').map(|at| &source[..=at]);
-            !self.unbounded.contains_key(*source) && !all.is_some_and(|all| self.unbounded.contains_key(all))
+            !self.unbounded.contains_key(*source)
+                && !all.is_some_and(|all| self.unbounded.contains_key(all))
+                && !hidden.contains(last_name(source))
         };
         let sources: Vec<&String> = sources.filter(is_bounded).collect();
         // Memory that no statement wrote is zero, or nothing may be known of it.

@@ -1,5 +1,6 @@
 //! Which code of a program runs at most once: what `main` calls outside of loops, from one place.
 
+use crate::member_facts::last_name;
 use lineup_model::object_uses::{HeapCall, HeapFunction};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,6 +27,10 @@ pub(crate) struct Runs {
     pub(crate) uncertain: BTreeSet<String>,
     /// The program jumps from one function to another.
     pub(crate) has_long_jumps: bool,
+    /// Code that is not read as C may call functions.
+    pub(crate) has_other_callers: bool,
+    /// Names that assembly, aliases and lookups find.
+    pub(crate) hidden: BTreeSet<String>,
     /// The places of the calls that make objects.
     pub(crate) making: BTreeMap<HeapCall, BTreeSet<CodePlace>>,
 }
@@ -47,7 +52,8 @@ impl Runs {
         let mut making = calls.iter().filter(|call| call.function != HeapFunction::Free);
         match (making.next(), making.next()) {
             (Some(call), None) => {
-                !self.has_long_jumps && self.making.get(call).is_some_and(|places| self.is_once(places))
+                let is_seen = !self.has_long_jumps && !self.has_other_callers;
+                is_seen && self.making.get(call).is_some_and(|places| self.is_once(places))
             }
             _ => false,
         }
@@ -61,7 +67,8 @@ impl Runs {
             let mut all = places.into_iter().flatten();
             let (Some(place), None) = (all.next(), all.next()) else { return false };
             let Some(function) = place.function.as_ref().filter(|_| !place.is_repeated) else { return false };
-            if self.uncertain.contains(function) || !seen.insert(function) {
+            let is_uncertain = self.uncertain.contains(function) || self.hidden.contains(last_name(function));
+            if is_uncertain || !seen.insert(function) {
                 return false;
             }
             if function == MAIN {

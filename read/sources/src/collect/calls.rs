@@ -203,6 +203,8 @@ impl Collector<'_> {
         self.note_library_iterators(id, decl, &given);
         self.note_library_bytes(id, decl, arguments);
         self.note_direct_file(decl, arguments);
+        self.note_offset_in_file(decl, &given, id);
+        self.note_open_lookup(decl, arguments, id);
         self.note_given_by_value(id, decl);
         // `object[key]`: the object before an operator that is a method is not one of its parameters.
         let is_operator = decl.class.is_some() && decl.name.starts_with("operator");
@@ -250,6 +252,36 @@ impl Collector<'_> {
             self.act(&values, &Act::Executable, id);
         }
         values
+    }
+
+    /// `dlsym(library, name)` whose result is not used as a function at once.
+    fn note_open_lookup(&mut self, decl: &Decl, arguments: &[NodeId], id: NodeId) {
+        let tree = self.tree;
+        let Some(&name) = arguments.get(1).filter(|_| matches!(&*decl.name, "dlsym" | "dlvsym")) else {
+            return;
+        };
+        let is_cast = |node: &NodeId| matches!(tree.node(*node).kind, Kind::Wrap | Kind::Cast);
+        let casts =
+            self.above.iter().rev().filter(|node| **node != id).copied().take_while(|node| is_cast(node));
+        let leads_to_code = |node: NodeId| {
+            tree.pointee(tree.node(node).ty).is_some_and(|to| tree.ty(to).kind == TypeKind::Function)
+        };
+        let is_written = tree.below(name).iter().any(|node| tree.texts.contains_key(node));
+        if !is_written && !casts.into_iter().any(leads_to_code) {
+            let by = format!("{}()", decl.name);
+            self.facts.open_lookups.insert((by.into(), self.at(id)));
+        }
+    }
+
+    /// `pread(memory, bytes, size, (off_t)x)`: the bytes of the process itself, by their address.
+    fn note_offset_in_file(&mut self, decl: &Decl, given: &[Vec<Value>], id: NodeId) {
+        let offset = library_functions::offset_in_file(&decl.name).and_then(|at| given.get(at));
+        let whole = |value: &Value| match &value.source {
+            Source::Origin(Origin::MemberOf(record, _)) => Value::origin(Origin::Object(record.clone())),
+            _ => value.clone(),
+        };
+        let objects: Vec<Value> = offset.into_iter().flatten().map(whole).collect();
+        self.act(&Self::objects(&objects), &Act::Leaves("an offset in a file".into()), id);
     }
 
     /// `int pipe(int ends[2])`: the function uses that many elements from the address on.

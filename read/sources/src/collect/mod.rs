@@ -169,7 +169,11 @@ impl Collector<'_> {
         match node.kind {
             Kind::Function => self.function(id),
             Kind::Variable => self.variable(id),
-            Kind::DeclRef => self.named(id),
+            Kind::DeclRef => {
+                let values = self.named(id);
+                self.note_aligned_target(&values, id);
+                values
+            }
             Kind::Member => self.member(id),
             Kind::Call => self.call(id),
             Kind::Cast | Kind::Wrap => self.convert(id),

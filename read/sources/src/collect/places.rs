@@ -40,6 +40,35 @@ impl Collector<'_> {
             self.note_packed_member(inner, &member);
             values.push(member);
         }
+        values.extend(self.members_pointed_to(inner));
+        values
+    }
+
+    /// `x->*m`, whose address is taken: it names any member of that type.
+    fn members_pointed_to(&self, place: NodeId) -> Vec<Value> {
+        let tree = self.tree;
+        let node = tree.node(place);
+        // Of other operators only assignments and commas give a place, one of the type of their right side.
+        let [object, _] = node.children[..] else { return Vec::new() };
+        if node.kind != Kind::Binary || !tree.is_cpp {
+            return Vec::new();
+        }
+        let ty = tree.node(object).ty;
+        let Some(record) = tree.record_of(ty).or_else(|| tree.record_pointed_to(ty)) else {
+            return Vec::new();
+        };
+        let mut records = vec![record];
+        let mut at = 0;
+        let mut values = Vec::new();
+        while let Some(&record) = records.get(at) {
+            at += 1;
+            let Some(usr) = self.usr(record) else { continue };
+            records.extend(&tree.records[record].bases);
+            let is_of_type = |ty| tree.ty(ty).spelling == tree.ty(node.ty).spelling;
+            let fields = tree.records[record].fields.iter().filter(|field| is_of_type(field.ty));
+            let member = |name: &Name| Value::origin(Origin::MemberOf(usr.clone(), name.clone()));
+            values.extend(fields.map(|field| member(&field.name)));
+        }
         values
     }
 

@@ -259,6 +259,16 @@ pub(crate) fn moves_file(name: &str) -> bool {
     )
 }
 
+/// The index of the offset argument, for functions that read a file there or go there. In the file of a process's
+/// memory an offset is an address.
+pub(crate) fn offset_in_file(name: &str) -> Option<usize> {
+    match name {
+        "pread" | "pwrite" | "pread64" | "pwrite64" | "preadv" | "pwritev" => Some(3),
+        "lseek" | "lseek64" | "fseek" | "fseeko" => Some(1),
+        _ => None,
+    }
+}
+
 /// The bit in a protection that lets memory be executed.
 pub(crate) const PROT_EXEC: i64 = 4;
 

@@ -3,6 +3,7 @@
 mod arms;
 mod assembly;
 mod decls;
+mod directives;
 mod macros;
 mod members;
 mod operators;

@@ -269,8 +269,11 @@ impl<'u, 'r> Reader<'u, 'r> {
             self.splitting.above.push(cursor);
         }
         let mut known: Vec<(usize, NodeId)> = Vec::with_capacity(children.len());
+        let aligned = self.aligned_by_directive(cursor, site);
         for child in children {
             let node = self.node(child);
+            let bytes = aligned.iter().find(|(name, _)| *name == child.spelling()).map(|(_, bytes)| *bytes);
+            self.tree.asked_alignments.extend(bytes.map(|bytes| (node, bytes)));
             known.push((child.expression_identity(), node));
         }
         if notes_splitting {
@@ -367,7 +370,7 @@ impl<'u, 'r> Reader<'u, 'r> {
 
     /// libclang does not report the unary operator; the types imply it. True for an operator of one operand that only
     /// gives its value, as far as the text shows it.
-    fn changes_nothing(&mut self, site: Site) -> bool {
+    pub(super) fn changes_nothing(&mut self, site: Site) -> bool {
         let is = |reader: &mut Self, text| reader.is_written(site, text);
         is(self, "!")
             || is(self, "~")

@@ -57,6 +57,21 @@ fn vectors_hold_the_alignment_of_what_they_are_read_from() {
 }
 
 #[test]
+fn a_directive_asks_for_the_alignment_of_what_it_names() {
+    let loop_over = |clause: &str| {
+        let text = format!(
+            "struct t {{ int a; char room[12]; float v[4]; int b; int last; }};
+            void f(struct t *x) {{ float *p = x->v;
+            #pragma omp simd {clause}\n for (int i = 0; i < 4; i++) p[i] += 1; }}"
+        );
+        Program::of(&[("a.c", &text)], &["cc -fopenmp -c a.c"])
+    };
+    held_aligned_in(&loop_over("aligned(p : 16)"), "v", "last");
+    held_aligned_in(&loop_over("safelen(4) \\\n aligned(p)"), "v", "last");
+    movable(&loop_over("safelen(4)"));
+}
+
+#[test]
 fn aligned_intrinsics_ask_for_more_than_others() {
     let of = |call: &str| {
         Program::c(&format!(

@@ -95,6 +95,12 @@ fn what_main_calls_once_runs_once() {
         &format!("{make}int main(void) {{ while (!first) make(1); return 0; }}"),
         &format!("{make}void (*by)(int) = make;\nint main(void) {{ by(1); return 0; }}"),
         &format!("{make}int main(void) {{ make(1); atexit((void (*)(void))make); return 0; }}"),
+        &format!(
+            "{make}void again(int) __attribute__((alias(\"make\")));\nint main(void) {{ make(1); again(2); return 0; }}"
+        ),
+        &format!(
+            "void *dlsym(void *, const char *);\n{make}int main(void) {{ make(1); dlsym(0, \"main\"); return 0; }}"
+        ),
         &format!("__attribute__((constructor)) {make}int main(void) {{ make(1); return 0; }}"),
     ] {
         assert!(!is_once(code), "{code}");

@@ -17,6 +17,41 @@ fn an_index_past_a_member_through_a_variable_holds_what_lies_between() {
 }
 
 #[test]
+fn a_step_from_a_member_that_a_pointer_to_members_names_holds_those_of_its_type() {
+    let of = |body: &str| {
+        Program::cpp(&format!(
+            "struct base {{ long first; }}; struct t : base {{ int low; int high; char room; long last; }};
+            int f(t *x, t &y, int t::*m) {{ {body} }}"
+        ))
+    };
+    for body in
+        ["int *p = &(x->*m); return p[1];", "return *(&(y.*m) + 1);", "int *p = &(y.*m); return *++p;"]
+    {
+        let uses = crate::program::checked(&of(body)).uses;
+        assert!(!uses.is_empty(), "{body}");
+    }
+    movable(&of("int *p = &(x->*m); return *p + y.*m;"));
+}
+
+#[test]
+fn an_address_as_an_offset_in_a_file_holds_the_object() {
+    let of = |body: &str| {
+        Program::c(&format!(
+            "#include <unistd.h>\nstruct t {{ int low; int high; long last; }};
+            void f(struct t *x, int memory, char *to) {{ {body} }}"
+        ))
+    };
+    for body in [
+        "pread(memory, to, 16, (off_t)(unsigned long)x);",
+        "pwrite(memory, to, 8, (off_t)(unsigned long)&x->low);",
+        "lseek(memory, (off_t)x, SEEK_SET);",
+    ] {
+        asks(&of(body), &Verdict::Refuse, "an offset in a file");
+    }
+    movable(&of("pread(memory, to, 16, x->last);"));
+}
+
+#[test]
 fn what_is_read_where_several_types_come_is_not_each_of_them() {
     let text = "struct t { int low; int high; long last; }; struct other { int all[8]; char c; };
         static int second(int *all) { return all[1]; }

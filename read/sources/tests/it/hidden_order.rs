@@ -254,6 +254,12 @@ fn an_alias_and_a_lookup_find_the_variable() {
     let lookup =
         format!("#include <dlfcn.h>\n{VARIABLE}int f(void) {{ int *p = dlsym(0, \"cur\"); return p[1]; }}");
     refused_in(&[("a.c", lookup.as_str())], &["cc -c a.c"], "by its name: dlsym()");
+    let open = lookup.replace("int f(void)", "int f(const char *name)").replace("\"cur\"", "name");
+    refused_in(&[("a.c", open.as_str())], &["cc -c a.c"], "by its name: dlsym()");
+    let called =
+        open.replace("int *p = dlsym(0, name); return p[1];", "return ((int (*)(void))dlsym(0, name))();");
+    let checked = Program::c(&called).check();
+    assert_eq!(checked.named("t").next().expect("the type t").freedom(), Freedom::Movable);
 }
 
 #[test]

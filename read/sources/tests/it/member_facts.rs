@@ -114,9 +114,26 @@ fn sources_that_change_otherwise_show_no_bound() {
         "static void f(struct t *p, int n) { p->m = n; } void (*g)(struct t *, int) = f;",
         "int main(int n, char **a) { first->m = n; return 0; }",
         "void f(struct t *p) { volatile int n = 3; p->m = n; }",
+        "static int one(int a) { return a; } static int (*pick(void))(int) { return one; }
+        void f(struct t *p) { p->m = pick()(7); }",
+        "static int n = 3; void f(struct t *p) { __asm__(\"movl $700, n(%rip)\"); p->m = n; }",
+        "static void set(struct t *p, int n) { p->m = n; } void f(struct t *p) { set(p, 1); }
+        void other(struct t *, int) __attribute__((alias(\"set\")));",
+        "void set(struct t *p, int n) __asm__(\"other\"); void set(struct t *p, int n) { p->m = n; }
+        void f(struct t *p) { set(p, 1); }",
+        "void *dlsym(void *, const char *); void set(struct t *p, int n) { p->m = n; }
+        void f(struct t *p, const char *name) { set(p, 1); dlsym(0, name); }",
     ] {
         assert_eq!(values(code, "m"), unbounded, "{code}");
     }
+}
+
+#[test]
+fn a_source_is_read_with_each_of_its_settings() {
+    let text = "struct t { int m; };\nvoid f(struct t *p) { p->m = VALUE; }\n";
+    let high = |calls: &[&str]| facts_of(&Program::of(&[("a.c", text)], calls)).values["m"].high;
+    assert_eq!(high(&["cc -DVALUE=3 -c a.c -o one.o", "cc -DVALUE=700 -c a.c -o two.o"]), 700);
+    assert_eq!(high(&["cc -D VALUE=3 -c a.c -o one.o", "cc -DPIC -D VALUE=3 -c a.c -o two.o"]), 3);
 }
 
 #[test]
@@ -179,6 +196,12 @@ fn the_place_of_a_write_shows_whether_it_is_a_statement() {
     assert_eq!(written("p->m = any();"), Some((true, true)));
     assert_eq!(written("p->m = -1 - i;"), Some((true, false)));
     assert_eq!(written("p->m = ++i;"), Some((true, true)));
+    assert_eq!(written("__builtin_va_list a; p->m = __builtin_va_arg(a, int);"), Some((true, true)));
+    assert_eq!(written("p->m = __atomic_fetch_add(&i, 1, 5);"), Some((true, true)));
+    assert_eq!(written("_Atomic int n; p->m = n++;"), Some((true, true)));
+    assert_eq!(written("volatile int *n = 0; p->m = *n;"), Some((true, true)));
+    assert_eq!(written("volatile int *n = 0; p->m = n[1];"), Some((true, true)));
+    assert_eq!(written("int n[2] = { 0 }; p->m = (int)n[1] + *n;"), Some((true, false)));
     assert_eq!(written("i = p->m = 3;"), None);
     assert_eq!(written("if ((p->m = 3)) i = 2;"), None);
     assert_eq!(written("for (p->m = 3; i; i--) {}"), None);

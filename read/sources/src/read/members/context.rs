@@ -137,6 +137,11 @@ impl<'u> Reader<'u, '_> {
         let children = expression.children();
         let own = match expression.kind() {
             CXCursor_CallExpr | CXCursor_CompoundAssignOperator | CXCursor_StmtExpr => true,
+            // libclang has no kind for `va_arg` and atomic operations. A conversion has one operand.
+            CXCursor_UnexposedExpr => match children[..] {
+                [inner] => inner.ty().canonical().spelling().contains("__va_list"),
+                _ => !children.is_empty(),
+            },
             CXCursor_BinaryOperator => {
                 !is_number(expression.ty()) && !is_pointer(expression.ty())
                     || self.operator_text(expression).is_none_or(|operator| operator == "=")
@@ -155,10 +160,13 @@ impl<'u> Reader<'u, '_> {
                 };
                 let inner = children.first().filter(is_place);
                 inner.is_some_and(|inner| {
-                    inner.ty().canonical().identity() == expression.ty().canonical().identity()
-                })
+                    let ty = inner.ty().canonical();
+                    ty.is_atomic() || ty.identity() == expression.ty().canonical().identity()
+                }) || expression.ty().canonical().is_volatile()
             }
-            CXCursor_DeclRefExpr | CXCursor_MemberRefExpr => expression.ty().canonical().is_volatile(),
+            CXCursor_DeclRefExpr | CXCursor_MemberRefExpr | CXCursor_ArraySubscriptExpr => {
+                expression.ty().canonical().is_volatile()
+            }
             _ => false,
         };
         own || children.into_iter().any(|child| self.has_effects(child))

@@ -12,6 +12,9 @@ use clang_sys::*;
 const PARAMETER: &str = "#";
 const RESULT: &str = "()";
 
+/// Functions that find the program's own functions by name, or load code that may call them.
+const LOOKUPS: [&str; 4] = ["dlsym", "dlvsym", "dlopen", "dlmopen"];
+
 impl<'u> Reader<'u, '_> {
     /// The name of the source that an expression copies.
     pub(super) fn source(&mut self, expression: Cursor<'u>) -> Option<String> {
@@ -23,7 +26,12 @@ impl<'u> Reader<'u, '_> {
             }
             (CXCursor_DeclRefExpr, CXCursor_VarDecl) => Some(decl.usr()),
             (CXCursor_DeclRefExpr, CXCursor_ParmDecl) => parameter(decl),
-            (CXCursor_CallExpr, CXCursor_FunctionDecl) => Some(decl.usr() + RESULT),
+            // Of `pick()(x)` libclang names `pick`, which is not the function that gives the result.
+            (CXCursor_CallExpr, CXCursor_FunctionDecl) => {
+                let callee = expression.children().first().copied().map(bare);
+                let is_it = callee.is_some_and(|callee| callee.kind() == CXCursor_DeclRefExpr);
+                is_it.then(|| decl.usr() + RESULT)
+            }
             _ => None,
         }
         .filter(|name| !name.is_empty())
@@ -66,6 +74,7 @@ impl<'u> Reader<'u, '_> {
             if !self.is_called(cursor) {
                 self.note_unbounded(decl.usr() + PARAMETER, cursor);
             }
+            self.members.looks_up |= LOOKUPS.contains(&&*decl.spelling());
             return;
         }
         if range_of(decl.ty()).is_none() {
