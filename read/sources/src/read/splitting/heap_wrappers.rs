@@ -10,11 +10,19 @@ use clang_sys::*;
 use lineup_model::object_uses::{HeapCall, HeapFunction, HeapWrapper};
 use std::collections::BTreeSet;
 
+/// The memory that a wrapper gives.
+pub(super) struct Memory<'u> {
+    /// The call of the C library's function.
+    pub(super) call: Cursor<'u>,
+    /// The variable that holds it.
+    pub(super) variable: Option<Cursor<'u>>,
+}
+
 /// The nodes of a function's body, each with the index of the one around it.
-type Body<'u> = Vec<(Cursor<'u>, Option<usize>)>;
+pub(super) type Body<'u> = Vec<(Cursor<'u>, Option<usize>)>;
 
 /// Functions of the C library that may be given memory before the program has it.
-const FILLS: [&str; 2] = ["memset", "bzero"];
+pub(super) const FILLS: [&str; 2] = ["memset", "bzero"];
 
 impl<'u> Reader<'u, '_> {
     /// Notes a definition that may be a wrapper.
@@ -70,6 +78,13 @@ impl<'u> Reader<'u, '_> {
         }
         let to_variable = |to: Cursor<'u>| variable.is_some_and(|variable| names(uncast(to), variable));
         let own = body[call].0;
+        let memory = Memory { call: own, variable };
+        let is_quiet = |at: usize, reader: &mut Self| {
+            !reader.shows(body, at) || reader.has_no_object(body, at, (&memory, parameters))
+        };
+        if !(0..body.len()).all(|at| at == call || is_quiet(at, self)) {
+            return None;
+        }
         let is_own_or_null = |value: Cursor<'u>| {
             is_null(value) || uncast(value).expression_identity() == own.expression_identity()
         };
@@ -152,7 +167,8 @@ impl<'u> Reader<'u, '_> {
         };
         let uses = body.iter().enumerate().filter(|(_, (node, _))| names(*node, *parameter));
         let uses: Vec<usize> = uses.map(|(at, _)| at).collect();
-        uses.into_iter().all(|at| is_kept(at, self)).then_some(function)
+        let is_quiet = (0..body.len()).all(|at| at == call || !self.shows(body, at));
+        (is_quiet && uses.into_iter().all(|at| is_kept(at, self))).then_some(function)
     }
 
     /// The one call of a function of the C library for memory.
@@ -270,7 +286,7 @@ fn is_same(one: Cursor<'_>, other: Cursor<'_>) -> bool {
 }
 
 /// True for an expression that is this variable's name.
-fn names(expression: Cursor<'_>, variable: Cursor<'_>) -> bool {
+pub(super) fn names(expression: Cursor<'_>, variable: Cursor<'_>) -> bool {
     expression.kind() == CXCursor_DeclRefExpr
         && expression.referenced().is_some_and(|named| is_same(named, variable))
 }

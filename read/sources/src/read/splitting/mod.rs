@@ -11,6 +11,7 @@ mod heap_wrappers;
 mod initialised;
 pub(super) mod nodes;
 mod notes;
+mod quiet_wrappers;
 mod thread_starts;
 
 pub(super) use notes::Splitting;
