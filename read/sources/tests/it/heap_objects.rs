@@ -64,6 +64,18 @@ fn functions_that_give_on_the_library_s_memory_make_and_end_objects() {
             "void *get(size_t n) { void *p = malloc(n); if (p != NULL) memset(p, 0, n); return (void *)p; }",
             "Malloc",
         ),
+        (
+            "void say(int); void *get(size_t n) { void *p = malloc(n); if (p == NULL && n != 0) { say(3); exit(1); } return p; }",
+            "Malloc",
+        ),
+        (
+            "int lacks; void *get(size_t n) { if (n == 0) return NULL; void *p = malloc(n); if (p) return p; lacks++; abort(); }",
+            "Malloc",
+        ),
+        (
+            "void *get(size_t n) { void *p; if (__builtin_expect(!!((p = malloc(n)) == NULL), 0)) abort(); return p; }",
+            "Malloc",
+        ),
     ] {
         let code = format!(
             "{wrapper}\nstatic void put(void *p) {{ if (p) free(p); }}
@@ -101,6 +113,12 @@ fn functions_that_do_more_with_memory_hold_all_members() {
         "void *get(size_t n) { size_t *p = malloc(n); *p = n; return p; }",
         "void *get(size_t n) { void *p = malloc(n), *q = malloc(n); free(q); return p; }",
         "void *get(size_t n) { return malloc(80); }",
+        "int calls; void *get(size_t n) { calls++; return malloc(n); }",
+        "void *get(size_t n) { static size_t all; all += n; return malloc(n); }",
+        "void say(int); void *get(size_t n) { say(3); return malloc(n); }",
+        "void say(int); void *get(size_t n) { void *p = malloc(n); if (p) say(3); return p; }",
+        "void *get(size_t n) { if (n > 100) return NULL; return malloc(n); }",
+        "size_t left = 9000; void *get(size_t n) { if (n > left) abort(); return malloc(n); }",
         "void *get(size_t n);",
     ] {
         held(&format!("{more}\nvoid f(void) {{ first = get(sizeof *first); }}"), "*: get() gives an object");
@@ -109,6 +127,8 @@ fn functions_that_do_more_with_memory_hold_all_members() {
         "void *list; void put(void *p) { *(void **)p = list; list = p; }",
         "void put(void *p) { memset(p, 0, 8); free(p); }",
         "void *last; void put(void *p) { free(last); last = p; }",
+        "int live; void put(void *p) { live--; free(p); }",
+        "void say(int); void put(void *p) { say(3); free(p); }",
         "void put(void *p);",
     ] {
         held(&format!("{more}\nvoid f(void) {{ put(first); }}"), "*: put() is given an object");
@@ -181,6 +201,7 @@ fn pointers_that_were_to_something_else_hold_all_members() {
 fn memory_of_another_size_and_measured_objects_hold_all_members() {
     held("void f(void) { first = malloc(80); }", "*: memory is asked for by another size");
     held("void f(void) { first = malloc(sizeof(first)); }", "*: memory is asked for by another size");
+    held("void f(void) { first = malloc(sizeof(struct t[4])); }", "*: memory is asked for by another size");
     held("unsigned long f(void) { return sizeof(struct t); }", "*: sizeof measures it");
     held("#include <stddef.h>\nunsigned long f(void) { return offsetof(struct t, mass); }", "*: offsetof");
     held("long f(void) { return (long)&((struct t *)0)->mass; }", "*: its offsets are measured");

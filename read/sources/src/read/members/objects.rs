@@ -2,8 +2,10 @@
 //! members; these find code that knows no more than a number of bytes.
 
 use crate::libclang::{Cursor, Type as ClangType};
-use crate::read::reader::{Reader, is_function};
-use crate::read::splitting::nodes::{bare, is_array_kind, is_attribute, is_null, uncast, unqualified};
+use crate::read::reader::Reader;
+use crate::read::splitting::nodes::{
+    IN_UNION, INSIDE, bare, is_array_kind, is_attribute, is_null, uncast, unqualified,
+};
 use clang_sys::*;
 use lineup_model::object_uses::HeldPart;
 use std::collections::BTreeSet;
@@ -36,12 +38,8 @@ impl<'u> Reader<'u, '_> {
     pub(super) fn note_struct_declaration(&mut self, cursor: Cursor<'u>) {
         let Some(class) = self.name_of_class(cursor) else { return };
         self.members.classes.entry(class.clone()).or_default();
-        let is_inside = |outer: &Cursor<'u>| {
-            matches!(outer.kind(), CXCursor_StructDecl | CXCursor_UnionDecl) || is_function(outer.kind())
-        };
-        if self.splitting.above.iter().any(is_inside) {
-            let reason = "it is declared inside another type or a function";
-            self.keep(class.clone(), None, HeldPart::Declaration, reason, cursor);
+        if self.is_inside_declaration() {
+            self.keep(class.clone(), None, HeldPart::Declaration, INSIDE, cursor);
         }
         for child in cursor.children() {
             let kind = child.kind();
@@ -73,37 +71,17 @@ impl<'u> Reader<'u, '_> {
             let held = self.classes_in(*ty);
             self.keep_all(held, HeldPart::Declaration, "it shares the memory of a union", cursor);
         }
-        let pointers = members.iter().filter(|ty| ty.canonical().kind() == CXType_Pointer);
-        let pointers: Vec<ClangType<'u>> = pointers.map(|ty| ty.canonical()).collect();
-        if pointers.len() > 1 {
-            let held = pointers.into_iter().flat_map(|pointer| self.pointed_to(pointer)).collect();
-            let reason = "a union holds a pointer to an object or to something else";
-            self.keep_all(held, HeldPart::Declaration, reason, cursor);
-        }
+        let held = self.pointed_to_in_union(cursor);
+        self.keep_all(held, HeldPart::Declaration, IN_UNION, cursor);
     }
 
     /// `sizeof`.
     pub(super) fn note_measure(&mut self, cursor: Cursor<'u>) {
-        let held = self.sized(cursor);
+        let held = self.measured(cursor);
         if held.is_empty() || self.is_given_as_size() || self.is_count_of_elements(cursor) {
             return;
         }
         self.keep_all(held, HeldPart::Declaration, "its size is measured", cursor);
-    }
-
-    /// The structs of which `sizeof` measures objects. Of `sizeof(struct t *)` libclang shows the name of the struct
-    /// alone.
-    fn sized(&mut self, size: Cursor<'u>) -> BTreeSet<String> {
-        let value = size.evaluate().and_then(|value| u64::try_from(value).ok());
-        let mut found = BTreeSet::new();
-        for child in size.children() {
-            let of_type = child.ty().canonical().size_bytes().filter(|_| child.kind() == CXCursor_TypeRef);
-            let is_pointer = of_type.zip(value).is_some_and(|(own, value)| own > 0 && value % own != 0);
-            if !is_pointer {
-                found.extend(self.classes_in(child.ty()));
-            }
-        }
-        found
     }
 
     /// True of a part of a size that is given to one of [`SIZED`].
@@ -188,7 +166,7 @@ impl<'u> Reader<'u, '_> {
     /// True of an expression with a `sizeof` of one of these structs.
     fn measures(&mut self, expression: Cursor<'u>, structs: &BTreeSet<String>) -> bool {
         if expression.kind() == CXCursor_UnaryExpr {
-            return self.sized(expression) == *structs;
+            return self.measured(expression) == *structs;
         }
         expression.children().into_iter().any(|child| self.measures(child, structs))
     }

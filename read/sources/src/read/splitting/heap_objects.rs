@@ -5,7 +5,7 @@
 //! `arrays.rs`). So each other way to get one holds: a member or a parameter of the type, a value of it, a pointer that
 //! was one to something else.
 
-use super::nodes::{bare, is_array_kind, is_function, is_null, uncast, unqualified};
+use super::nodes::{IN_UNION, INSIDE, bare, is_array_kind, is_function, is_null, uncast, unqualified};
 use crate::libclang::{Cursor, Location, Type as ClangType};
 use crate::read::reader::Reader;
 use crate::tree::Site;
@@ -15,9 +15,6 @@ use std::collections::BTreeSet;
 
 /// Functions whose place a program's own function takes when it has that name.
 const ALLOCATORS: [&str; 4] = ["malloc", "calloc", "realloc", "free"];
-
-/// The size of a pointer: no object that a split makes smaller has it.
-const POINTER_BYTES: i64 = 8;
 
 const AS_OTHER: &str = "a pointer to an object comes from one to something else, or becomes one";
 
@@ -46,7 +43,10 @@ impl<'u> Reader<'u, '_> {
             CXCursor_UnaryExpr => self.note_size(cursor),
             CXCursor_CallExpr => self.note_end(cursor),
             CXCursor_StructDecl if cursor.is_definition() => self.note_struct(cursor),
-            CXCursor_UnionDecl if cursor.is_definition() => self.note_union(cursor),
+            CXCursor_UnionDecl if cursor.is_definition() => {
+                let held = self.pointed_to_in_union(cursor);
+                self.forbid(held, IN_UNION, cursor);
+            }
             CXCursor_FunctionDecl if cursor.is_definition() => {
                 self.note_allocator(cursor);
                 self.note_heap_wrapper(cursor);
@@ -183,7 +183,7 @@ impl<'u> Reader<'u, '_> {
             let reason = name.map_or(AS_OTHER.to_owned(), |name| format!("{name}() gives an object"));
             let form = if call.arguments().len() == 1 { HeapFunction::Malloc } else { HeapFunction::Calloc };
             let made = self.call_by_wrapper(call, form);
-            let size = self.size_of_objects(call, form, target);
+            let size = self.size_of_objects(call, form, (to, target));
             return match made.zip(size).filter(|_| to.pointee().is_some()) {
                 Some((made, size)) => {
                     self.splitting.measured_to_make.insert(size.expression_identity());
@@ -192,7 +192,7 @@ impl<'u> Reader<'u, '_> {
                 None => self.forbid(target.clone(), &reason, cursor),
             };
         };
-        let own = self.size_of_objects(call, function, target);
+        let own = self.size_of_objects(call, function, (to, target));
         let place = self.written_place(call.location(), function.name());
         match (own, place) {
             (Some(size), Some((path, line, column))) if to.pointee().is_some() => {
@@ -219,13 +219,18 @@ impl<'u> Reader<'u, '_> {
         &mut self,
         call: Cursor<'u>,
         function: HeapFunction,
-        target: &BTreeSet<String>,
+        (to, target): (ClangType<'u>, &BTreeSet<String>),
     ) -> Option<Cursor<'u>> {
         let sizes: Vec<Cursor<'u>> = match function {
             HeapFunction::Malloc => call.arguments().into_iter().flat_map(factors).collect(),
             _ => call.arguments().into_iter().map(bare).collect(),
         };
-        let measures = |size: &&Cursor<'u>| size.kind() == CXCursor_UnaryExpr;
+        let bytes = to.pointee().and_then(|to| to.canonical().size_bytes());
+        let bytes = bytes.and_then(|bytes| i64::try_from(bytes).ok());
+        // `sizeof(struct t[4])` measures four.
+        let measures = |size: &&Cursor<'u>| {
+            size.kind() == CXCursor_UnaryExpr && bytes.is_some() && size.evaluate() == bytes
+        };
         sizes.iter().filter(measures).find(|size| self.measured(**size) == *target).copied()
     }
 
@@ -261,36 +266,49 @@ impl<'u> Reader<'u, '_> {
         }
     }
 
-    /// The types of which `sizeof` measures objects. Of `sizeof(struct t *)` libclang shows the type's name alone.
+    /// The structs of which `sizeof` measures objects. Of `sizeof(struct t *)` libclang shows the name of the struct
+    /// alone.
     pub(in crate::read) fn measured(&mut self, size: Cursor<'u>) -> BTreeSet<String> {
-        if size.evaluate() == Some(POINTER_BYTES) {
-            return BTreeSet::new();
+        let value = size.evaluate().and_then(|value| u64::try_from(value).ok());
+        let mut found = BTreeSet::new();
+        for child in size.children() {
+            let of_type = child.ty().canonical().size_bytes().filter(|_| child.kind() == CXCursor_TypeRef);
+            let is_pointer = of_type.zip(value).is_some_and(|(own, value)| own > 0 && value % own != 0);
+            if !is_pointer {
+                found.extend(self.classes_in(child.ty()));
+            }
         }
-        size.children().into_iter().flat_map(|child| self.classes_in(child.ty())).collect()
+        found
     }
 
     fn note_struct(&mut self, cursor: Cursor<'u>) {
         let Some(class) = self.name_of_class(cursor) else { return };
         self.splitting.facts.classes.entry(class.clone()).or_default().seen_by.c = true;
-        let is_inside = |above: &Cursor<'u>| {
-            matches!(above.kind(), CXCursor_StructDecl | CXCursor_UnionDecl) || is_function(above.kind())
-        };
-        if self.splitting.above.iter().any(is_inside) {
-            self.hold(class.clone(), None, "it is declared inside another type or a function", cursor);
+        if self.is_inside_declaration() {
+            self.hold(class.clone(), None, INSIDE, cursor);
         }
         for child in cursor.children() {
             self.note_member_or_attribute(&class, child);
         }
     }
 
-    /// Pointers of several types in one place: one could be written as a pointer to something else.
-    fn note_union(&mut self, cursor: Cursor<'u>) {
-        let members = cursor.children().into_iter().filter(|member| member.kind() == CXCursor_FieldDecl);
+    /// True where the present node stands in another type or in a function.
+    pub(in crate::read) fn is_inside_declaration(&self) -> bool {
+        let is_around = |above: &Cursor<'u>| {
+            matches!(above.kind(), CXCursor_StructDecl | CXCursor_UnionDecl) || is_function(above.kind())
+        };
+        self.splitting.above.iter().any(is_around)
+    }
+
+    /// The structs that pointers in a union lead to which has several: one could be written as a pointer to something
+    /// else.
+    pub(in crate::read) fn pointed_to_in_union(&mut self, union: Cursor<'u>) -> BTreeSet<String> {
+        let members = union.children().into_iter().filter(|member| member.kind() == CXCursor_FieldDecl);
         let pointers: Vec<ClangType<'u>> =
             members.map(|member| member.ty().canonical()).filter(|ty| ty.kind() == CXType_Pointer).collect();
-        if pointers.len() > 1 {
-            let held = pointers.into_iter().flat_map(|pointer| self.pointed_to(pointer)).collect();
-            self.forbid(held, "a union holds a pointer to an object or to something else", cursor);
+        match pointers.len() {
+            0 | 1 => BTreeSet::new(),
+            _ => pointers.into_iter().flat_map(|pointer| self.pointed_to(pointer)).collect(),
         }
     }
 

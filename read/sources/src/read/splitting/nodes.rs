@@ -4,6 +4,9 @@ use crate::libclang::{Cursor, Type as ClangType};
 use crate::read::reader;
 use clang_sys::*;
 
+pub(in crate::read) const INSIDE: &str = "it is declared inside another type or a function";
+pub(in crate::read) const IN_UNION: &str = "a union holds a pointer to an object or to something else";
+
 pub(in crate::read) fn is_function(kind: CXCursorKind) -> bool {
     reader::is_function(kind) || kind == CXCursor_LambdaExpr
 }
