@@ -348,10 +348,13 @@ fn programs_in_which_memory_is_not_the_objects_own_are_refused() {
         ("void f() { try { } catch (std::bad_alloc &) { } }\n", "handles a lack of memory"),
         ("void f() { longjmp(at, 1); }\n", "nothing destroys"),
         ("void *operator new(unsigned long bytes);\n", "an allocator of its own"),
+        ("bool f() { return std::is_trivially_copyable<Item>::value; }\n", "asks how its objects are copied"),
     ] {
         let text = format!("{PROGRAM}{code}");
         refused(&text, &options(&text, Vec::new()), reason);
     }
+    let text = format!("{PROGRAM}bool f() {{ return std::is_trivially_copyable_v<long>; }}\n");
+    assert!(advised(&text, &options(&text, Vec::new())).cold_parts.len() == 1);
     let text = format!("{PROGRAM}// A signal (as of a light) says nothing.\n");
     assert!(advised(&text, &options(&text, Vec::new())).cold_parts.len() == 1);
 }

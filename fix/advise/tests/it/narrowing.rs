@@ -209,6 +209,25 @@ fn values_in_braces_lose_their_entries() {
     has(&narrowed(&text, 24), &["struct item other = { .key = 9 };", "struct item none = { 0 };"]);
 }
 
+#[test]
+fn values_that_do_something_stay_as_statements() {
+    let above = "#include <stdarg.h>\nstatic int made;
+static int second(struct item *one, ...)
+{
+    va_list all;
+    va_start(all, one);
+    one->made_by = va_arg(all, int);
+    int found = va_arg(all, int);
+    va_end(all);
+    return found;
+}
+";
+    let inside = "    first->made_by = __atomic_fetch_add(&made, 1, __ATOMIC_SEQ_CST);
+    printf(\"%d %d\\n\", made, second(first, 3, 4));";
+    let text = narrowed(&with(above, inside), 24);
+    has(&text, &["\n    va_arg(all, int);\n", "\n    __atomic_fetch_add(&made, 1, __ATOMIC_SEQ_CST);\n"]);
+}
+
 /// The program with this code in `main`, and this above it.
 fn with(above: &str, inside: &str) -> String {
     let text = PROGRAM.replace("int main(void)\n{\n", &format!("{above}\nint main(void)\n{{\n"));

@@ -321,7 +321,10 @@ fn plan(
         return Err(refused("clang did not read every unit of the program"));
     }
     match meaning.seen_by {
-        SeenBy::Cpp => program_allows(sources)?,
+        SeenBy::Cpp => {
+            program_allows(sources)?;
+            traits_allow(sources, bare(&spelling.name))?;
+        }
         SeenBy::C => {}
         SeenBy::Both => return Err(refused("units of C and of C++ use it")),
     }
@@ -469,6 +472,34 @@ fn program_allows(sources: &Sources) -> Result<(), Binding> {
         return Err(refused("the program has an allocator of its own").at(path, line));
     }
     Ok(())
+}
+
+/// Refuses a class of which the program asks for properties that it loses: `std::is_trivially_copyable<Item>`.
+fn traits_allow(sources: &Sources, name: &str) -> Result<(), Binding> {
+    const TRAITS: [&str; 14] = [
+        "has_unique_object_representations",
+        "has_unique_object_representations_v",
+        "is_pod",
+        "is_pod_v",
+        "is_trivial",
+        "is_trivial_v",
+        "is_trivially_copy_assignable",
+        "is_trivially_copy_assignable_v",
+        "is_trivially_copy_constructible",
+        "is_trivially_copy_constructible_v",
+        "is_trivially_copyable",
+        "is_trivially_copyable_v",
+        "is_trivially_destructible",
+        "is_trivially_destructible_v",
+    ];
+    let is_of_class = |lexed: &Lexed<'_>, index: usize| {
+        let rest = index + 1..lexed.tokens.len();
+        rest.take_while(|&at| !matches!(lexed.str(at), ">" | ";" | "{")).any(|at| lexed.str(at) == name)
+    };
+    match TRAITS.into_iter().find_map(|word| first_use(sources, word, is_of_class)) {
+        Some((path, line)) => Err(refused("the program asks how its objects are copied").at(path, line)),
+        None => Ok(()),
+    }
 }
 
 /// The first place, file and line, at which a token is this word and `is_it` holds.
