@@ -145,6 +145,13 @@ guide: setup-test built
 bench: setup-bench
 	cargo bench --workspace
 
+# How often Lineup finds the public wins that WINS, a folder of your own, has builds of (docs/wins.md); with STUDY=SECONDS
+# each is studied as well.
+.PHONY: wins
+wins:
+	$(if $(LINEUP),,cargo build --release -p lineup)
+	cargo xtask wins $(WINS) $(if $(LINEUP),--lineup $(LINEUP)) $(if $(STUDY),--study $(STUDY))
+
 # Readers against writers of the runtime, for minutes.
 torture: setup-test
 	LINEUP_TORTURE_SECONDS=120 cargo test --release -p lineup-runtime --test imv_torture --test clock -- \

@@ -1,5 +1,5 @@
 //! `cargo xtask tidy`: the workspace's own rules, checked. `cargo xtask test`: every built test, in one queue. `cargo
-//! xtask dist`: an archive of all installed files.
+//! xtask dist`: an archive of all installed files. `cargo xtask wins`: the benchmark of rediscovery.
 
 mod dist;
 mod edges;
@@ -9,6 +9,7 @@ mod programs;
 mod schemas;
 mod test;
 mod text;
+mod wins;
 
 use anyhow::{Result, bail};
 
@@ -17,7 +18,8 @@ fn main() -> Result<()> {
         Some("tidy") => tidy(),
         Some("test") => test::test(std::env::args().skip(2)),
         Some("dist") => dist::dist(&cargo_metadata::MetadataCommand::new().exec()?),
-        other => bail!("unknown task {other:?}; the tasks are tidy, test and dist"),
+        Some("wins") => wins::wins(std::env::args().skip(2)),
+        other => bail!("unknown task {other:?}; the tasks are tidy, test, dist and wins"),
     }
 }
 

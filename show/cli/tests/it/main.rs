@@ -77,3 +77,4 @@ mod threads;
 mod trace_and_imv;
 mod trace_calls;
 mod whole_system;
+mod wins;
