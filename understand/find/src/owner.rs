@@ -4,7 +4,7 @@ use lineup_explain::abstract_value::Origin;
 use lineup_explain::catalog::Ty;
 use lineup_explain::name::{Class, Name, Named, VariableId};
 use lineup_explain::namer::Namer;
-use lineup_explain::owner::{OwnerKey, block_part, parts, variable_ref};
+use lineup_explain::owner::{OwnerKey, Part, block_part, parts, variable_ref};
 
 /// The keys that accesses are added up by.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -53,11 +53,13 @@ impl Spot {
 pub(crate) fn spot(namer: &mut Namer<'_>, named: Named, address: u64, size_bytes: u64) -> (Spot, u64) {
     if let Name::Member { ty, offset, .. } = named.name {
         let parted = parts(namer, named.name, address, size_bytes);
-        let of_object = parted.iter().find_map(|part| match part.owner {
-            OwnerKey::Object(ty, _) => Some((ty, part.offset)),
-            _ => None,
-        });
-        let (ty, offset) = of_object.unwrap_or((ty, offset));
+        let (ty, offset) = object(&parted).unwrap_or((ty, offset));
+        return (member(namer, ty, offset, size_bytes), offset);
+    }
+    // A variable on the stack counts as its type there, too, whether code reaches it by a pointer or by its frame.
+    if let Name::Stack { local: Some(_) } = named.name
+        && let Some((ty, offset)) = object(&parts(namer, named.name, address, size_bytes))
+    {
         return (member(namer, ty, offset, size_bytes), offset);
     }
     if matches!(named.class(), Class::Variable) {
@@ -75,6 +77,14 @@ pub(crate) fn spot(namer: &mut Namer<'_>, named: Named, address: u64, size_bytes
     (Spot::whole(owner), 0)
 }
 
+/// The object among parts, and the offset in it.
+fn object(parts: &[Part]) -> Option<(Ty, u64)> {
+    parts.iter().find_map(|part| match part.owner {
+        OwnerKey::Object(ty, _) => Some((ty, part.offset)),
+        _ => None,
+    })
+}
+
 /// The member of a type at an offset.
 fn member(namer: &mut Namer<'_>, ty: Ty, offset: u64, size_bytes: u64) -> Spot {
     let field = namer.catalog().field(ty, offset, size_bytes);
@@ -85,11 +95,7 @@ fn member(namer: &mut Namer<'_>, ty: Ty, offset: u64, size_bytes: u64) -> Spot {
 
 fn variable(namer: &mut Namer<'_>, name: Name, address: u64, size_bytes: u64) -> (Spot, u64) {
     let parted = parts(namer, name, address, size_bytes);
-    let object = parted.iter().find_map(|part| match part.owner {
-        OwnerKey::Object(ty, _) => Some((ty, part.offset)),
-        _ => None,
-    });
-    if let Some((ty, offset)) = object {
+    if let Some((ty, offset)) = object(&parted) {
         return (member(namer, ty, offset, size_bytes), offset);
     }
     let own = parted.iter().find_map(|part| match part.owner {

@@ -105,3 +105,37 @@ fn a_layout_that_costs_another_function_lines_is_no_finding() {
     assert_eq!(reason(&findings, "apart")["kind"], "one_line");
     assert!(text.contains("apart, ") && text.contains("has no finding: a call of "), "{text}");
 }
+
+/// A struct that is a variable of its function: both members in use lie on lines of their own.
+const LOCAL: &str = r#"
+#include <stdio.h>
+struct tally { long first; char note[72]; long last; };
+__attribute__((noinline)) static long count(long turns, long by)
+{
+	struct tally tally;
+	volatile long *first = &tally.first, *last = &tally.last;
+	*first = *last = by;
+	for (long i = 0; i < turns; i++) { *first = *first + i; *last = *last ^ *first; }
+	return tally.first + tally.last;
+}
+int main(void)
+{
+	long s = 0;
+	for (long i = 0; i < 2000; i++) s += count(100, i);
+	printf("%ld\n", s);
+	return 0;
+}
+"#;
+
+#[test]
+fn a_struct_on_the_stack_counts_as_its_type() {
+    let (findings, _) = found(LOCAL);
+    let owners = findings["owners"].as_array().expect("owners");
+    let time = |name: &str| {
+        let owner = owners.iter().find(|owner| owner["name"] == name);
+        owner.and_then(|owner| owner["time"].as_f64()).unwrap_or_default()
+    };
+    assert!(time("tally") > 0.3 && time("tally") > 10.0 * time("(stack)"), "{owners:?}");
+    let first = &findings["footprints"][0];
+    assert_eq!((&first["subject"], &first["kind"]), (&json!("tally"), &json!("order")), "{first}");
+}

@@ -252,7 +252,8 @@ pub(super) fn layouts(objects: &Objects, nature: &Nature) -> Vec<(Kind, Layout)>
         Nature::Rust => (Kind::ReprC, Kind::Boxed, LINK_BYTES),
         Nature::Other | Nature::Enum(_) => (Kind::Order, Kind::Split, objects.link_bytes()),
     };
-    let orders = objects.in_orders_of_use().into_iter().map(|one| (order, Layout::Objects(one)));
+    let orders = objects.in_orders_of_use().into_iter().chain(objects.smaller());
+    let orders = orders.map(|one| (order, Layout::Objects(one)));
     let parts = hot_parts(objects).into_iter();
     let splits =
         parts.filter_map(|hot| as_layout(apart, objects.split_linked(|piece| hot[piece], link_bytes)));

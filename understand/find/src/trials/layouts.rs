@@ -169,6 +169,14 @@ impl Objects {
         (relaid.hot_stride() < self.size_bytes).then_some(relaid)
     }
 
+    /// Elements of arrays in an order with fewer holes, and so closer together; `None` where no order is smaller, and
+    /// of objects that are allocated one by one.
+    pub(crate) fn smaller(&self) -> Option<Relaid> {
+        let all: Vec<usize> = (0..self.pieces.len()).collect();
+        let relaid = (self.link_bytes() == 0).then(|| self.relaid(self.apart(&all, 0, 0)))?;
+        (relaid.hot_stride() < self.size_bytes).then_some(relaid)
+    }
+
     /// Each piece in an array of its own.
     pub(crate) fn by_columns(&self) -> Relaid {
         let places = (0..self.pieces.len()).flat_map(|index| self.apart(&[index], index as u64, 0));
@@ -480,6 +488,22 @@ mod tests {
         assert!(share(&[0x1000, 0x1060, 0x10c0]).abs() < 1e-9);
         // Two that touch among others.
         assert!((share(&[0x1000, 0x1020, 0x1050]) - 0.5).abs() < 1e-9);
+    }
+
+    #[test]
+    fn elements_whose_order_leaves_fewer_holes_lie_closer_together() {
+        let piece = |start, end, align| Piece { start, end, align };
+        let pieces = vec![piece(0, 4, 4), piece(8, 16, 8), piece(16, 20, 4)];
+        let (heat, visits) = (vec![1, 2, 3], vec![1, 1, 1]);
+        let bases = vec![0x1000, 0x1018, 0x1030];
+        let all = Objects { pieces, heat, visits, size_bytes: 24, bases, ..objects() };
+        let layout = Layout::Objects(all.smaller().expect("16 bytes"));
+        let to = |base: u64, offset: u32| layout.data(base + u64::from(offset), point(offset));
+        let first = to(0x1000, 8);
+        assert_eq!([0, 8, 16].map(|offset| to(0x1018, offset) - first), [28, 16, 24]);
+        let apart = Objects { bases: vec![0x1000, 0x1030, 0x1090], ..all };
+        assert!(apart.smaller().is_none(), "the allocator decides where each is");
+        assert!(objects().smaller().is_none(), "it has no hole");
     }
 
     #[test]
