@@ -6,6 +6,7 @@ use crate::process::interrupt::Interrupts;
 use crate::process::keeper;
 use crate::process::keeper::{End, Wire};
 use crate::process::launch;
+use crate::process::own_file::own_file;
 use crate::process::run::{On, Run, Stopped};
 use crate::process::thread_placement::ThreadPlacement;
 use lineup_prove::output::Output;
@@ -332,7 +333,7 @@ fn variable(name: &OsStr, value: &OsStr) -> OsString {
 
 /// The command line that turns into the program, as a child of its keeper.
 fn launcher(run: &Run, mark: (&str, &OsStr)) -> Result<Command> {
-    let ourselves = std::env::current_exe().doing("finding the lineup program itself")?;
+    let ourselves = own_file().doing("finding the lineup program itself")?;
     let mut command = Command::new(ourselves);
     command.arg(keeper::COMMAND);
     command.arg("--variable").arg(variable(OsStr::new(mark.0), mark.1));

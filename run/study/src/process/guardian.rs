@@ -2,6 +2,7 @@
 //! catch. It ends the processes that Lineup started and removes its temporary folders.
 
 use crate::process::descendants;
+use crate::process::own_file::own_file;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::ffi::{OsStr, OsString};
 use std::io::{self, BufRead, Write};
@@ -42,7 +43,7 @@ impl Guardian {
         let mut random = [0; 8];
         io::Read::read_exact(&mut std::fs::File::open("/dev/urandom")?, &mut random)?;
         let mark: OsString = format!("{:016x}", u64::from_ne_bytes(random)).into();
-        let mut command = Command::new(std::env::current_exe()?);
+        let mut command = Command::new(own_file()?);
         command.arg(COMMAND).env(MARK, &mark).current_dir("/");
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         // A group of its own: the terminal's Ctrl-C is not for it.

@@ -9,6 +9,7 @@
 
 use crate::error::{Doing, Error, Result};
 use crate::process::descendants::Descendants;
+use crate::process::own_file::own_file;
 use lineup_prove::run::Usage;
 use nix::sys::resource::{UsageWho, getrusage};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -145,7 +146,7 @@ impl Keeper {
 /// thread, and `wait` tells one thread's children from another's. So the program can stay unreaped, and keep its
 /// number, while orphans are waited for.
 fn start_by_another_thread(variables: &[(OsString, OsString)], command: &[OsString]) -> Result<Child> {
-    let ourselves = std::env::current_exe().doing("finding the lineup program itself")?;
+    let ourselves = own_file().doing("finding the lineup program itself")?;
     let mut launcher = Command::new(ourselves);
     launcher.args(command).envs(variables.iter().cloned()).process_group(0);
     let (tell, started) = mpsc::channel();

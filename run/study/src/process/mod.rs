@@ -13,6 +13,7 @@ pub mod interrupt;
 pub mod keeper;
 pub mod launch;
 mod leftovers;
+mod own_file;
 pub mod own_programs;
 pub mod placed;
 pub mod run;

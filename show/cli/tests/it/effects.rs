@@ -264,3 +264,18 @@ fn a_program_that_cannot_be_run_is_said_so() {
     let message = String::from_utf8_lossy(&output.stderr);
     assert!(message.contains("cannot run ./nothing-here"), "{message}");
 }
+
+#[test]
+fn a_build_that_replaces_lineup_while_it_runs_does_not_stop_it() {
+    if !can_trace() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let own = folder.path().join("lineup");
+    std::fs::copy(installed::lineup().get_program(), &own).expect("copies");
+    let mut lineup = Command::new(&own);
+    lineup.args(["effects", "--", "sh", "-c", "rm -f lineup; echo other > lineup; echo done"]);
+    let output = lineup.current_dir(folder.path()).stdin(std::process::Stdio::null()).output();
+    let output = output.expect("lineup runs");
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+}
