@@ -12,6 +12,7 @@ use crate::kinds::order::orders::Orders;
 use crate::kinds::order::user_orders::UserOrders;
 use crate::kinds::parting::partings::Partings;
 use crate::kinds::parting::variables::VariablesApart;
+use crate::kinds::pool::Pools;
 use crate::kinds::prefetch::Prefetches;
 use crate::kinds::saving_share;
 use crate::kinds::split::Splits;
@@ -26,7 +27,7 @@ use lineup_model::types::Types;
 /// ones, before anything else edits the files, since the compiler named the places of their uses in the unchanged texts; variables are gathered before types are
 /// ordered, because gathering orders the types of the gathered variables. Data under contention is parted before it
 /// could be packed.
-pub fn kinds() -> [&'static dyn FixKind; 11] {
+pub fn kinds() -> [&'static dyn FixKind; 12] {
     [
         &ColdParts,
         &Narrowings,
@@ -38,6 +39,7 @@ pub fn kinds() -> [&'static dyn FixKind; 11] {
         &Splits,
         &Copies,
         &Immediates,
+        &Pools,
         &Prefetches,
     ]
 }

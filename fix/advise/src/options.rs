@@ -33,6 +33,8 @@ pub struct Options {
     pub randomisation: Randomisation,
     /// The prefetches to write: trials choose their places and distances.
     pub prefetches: Vec<WantedPrefetch>,
+    /// The pools to write: trials choose them.
+    pub pools: Vec<WantedPool>,
     /// Changes that were made and tried, and failed: they are refused for this reason.
     pub failed: Vec<FailedTrial>,
 }
@@ -44,6 +46,15 @@ pub struct WantedPrefetch {
     pub chase: usize,
     /// Turns of the loop ahead, where the address has a distance.
     pub turns: Option<u32>,
+}
+
+/// A pool to write.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct WantedPool {
+    /// The struct of C, by one of its names.
+    pub type_name: String,
+    /// Bytes of an object.
+    pub size_bytes: u64,
 }
 
 /// A change with which the program was worse or did something else.
@@ -78,6 +89,7 @@ impl Default for Options {
             orders: Vec::new(),
             randomisation: Randomisation::Unknown,
             prefetches: Vec::new(),
+            pools: Vec::new(),
             failed: Vec::new(),
         }
     }

@@ -1,6 +1,7 @@
 //! The contents of advice: proposals with figures and reasons, and refusals.
 
 pub use crate::line_figures::{Check, RegionLines, SizeChange};
+pub use crate::pool_proposal::{PoolProposal, PooledType};
 pub use crate::predicted_waits::PredictedWaits;
 
 use crate::constraints::constraint::Binding;
@@ -403,6 +404,8 @@ pub const COLUMNS: KindName = KindName { slug: "columns", words: "an array for e
 pub const NARROW: KindName = KindName { slug: "narrow", words: "remove and narrow members" };
 /// The next object's line, asked for ahead.
 pub const PREFETCH: KindName = KindName { slug: "prefetch", words: "prefetch the next object" };
+/// Objects in blocks of the program's own.
+pub const POOL: KindName = KindName { slug: "pool", words: "a pool for objects" };
 /// A copy for each thread of a number that all add to.
 pub const COPY_PER_THREAD: KindName = KindName { slug: "copy-per-thread", words: "a copy for each thread" };
 /// A read-mostly variable made part of the instructions.
@@ -550,6 +553,9 @@ pub struct Advice {
     /// Loops with prefetches.
     #[serde(skip)]
     pub prefetches: Vec<PrefetchProposal>,
+    /// Types whose single objects come from blocks.
+    #[serde(skip)]
+    pub pools: Vec<PoolProposal>,
     /// Types of two or more members that the regions touch.
     pub types_touched: u64,
     /// Those of them whose declaration could not be read or was not found, with the reason.
@@ -605,6 +611,10 @@ impl Advice {
             let owners = one.places.iter().map(PrefetchedPlace::in_words).collect();
             (owners, &one.edited)
         });
+        let pools = self.pools.iter().map(|one| {
+            let owners = one.types.iter().map(|ty| ty.type_name.clone()).collect();
+            (owners, &one.edited)
+        });
         let mut edited = BTreeMap::new();
         let step = |(owner, targets, texts): (Option<String>, Vec<String>, &BTreeMap<String, String>)| {
             edited.extend(texts.clone());
@@ -619,7 +629,7 @@ impl Advice {
             .narrowings
             .iter()
             .map(|one| (Some(narrow_owner(&one.type_name)), vec![one.type_name.clone()], &one.edited));
-        let others = gathers.chain(variables).chain(orders).chain(prefetches);
+        let others = gathers.chain(variables).chain(orders).chain(pools).chain(prefetches);
         cold_parts
             .chain(narrowings)
             .chain(others.map(|(targets, edited)| (None, targets, edited)))
@@ -652,6 +662,7 @@ impl Advice {
             splits: Vec::new(),
             immediates: Vec::new(),
             prefetches: Vec::new(),
+            pools: Vec::new(),
             types_touched: 0,
             types_not_read: Vec::new(),
             too_little: Vec::new(),

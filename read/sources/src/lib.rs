@@ -46,5 +46,5 @@ pub use installed::{Libclang, installed_libclang};
 pub use kbuild::{FileNames, KbuildUnit, from_kbuild, is_kbuild_file};
 pub use member_facts::{MemberFacts, MemberHold};
 pub use read::normal;
-pub use split_facts::{ObjectVariable, SeenBy, SplitFacts, SplitHold};
+pub use split_facts::{Dependence, ObjectVariable, SeenBy, SplitFacts, SplitHold};
 pub use uses::{Checked, CheckedType, Freedom, Use, UseKind, Verdict};

@@ -5,11 +5,24 @@ use crate::runs::Runs;
 use lineup_model::object_uses::{HeapCall, HeapFunction, HeapWrapper, NamedMember, Storage};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// The part of an object that a use depends on.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Dependence {
+    /// The places and values of its members.
+    Layout,
+    /// Its address, as one that other code may give to `free` or `realloc`.
+    Address,
+    /// Its declaration, or the calls that make and end it.
+    Origin,
+}
+
 /// A use that keeps a member, or every member, in the object.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct SplitHold {
     /// The member that stays; `None` when all stay.
     pub member: Option<String>,
+    /// The part of the object that the use depends on.
+    pub on: Dependence,
     /// Why, as a part of a sentence.
     pub reason: String,
     /// File, relative to the source folder where it lies in it.
@@ -70,6 +83,20 @@ pub struct SplitFacts {
     pub seen_by: SeenBy,
     /// The program is of C, and calls nothing that could start a thread.
     pub has_one_thread: bool,
+    /// The program names a function of the C library that ends or resizes memory.
+    pub ends_memory: bool,
+}
+
+impl SplitFacts {
+    /// The uses for which objects cannot lie in blocks of the program's own, where only the calls that are known end
+    /// them.
+    pub fn holds_out_of_blocks(&self) -> impl Iterator<Item = &SplitHold> {
+        self.holds.iter().filter(|hold| match hold.on {
+            Dependence::Layout => false,
+            Dependence::Address => self.ends_memory,
+            Dependence::Origin => true,
+        })
+    }
 }
 
 /// A call of a function of the program that makes or ends objects if the function is a wrapper.
@@ -101,6 +128,8 @@ pub(crate) struct AllSplitFacts {
     pub(crate) wrapped_calls: BTreeMap<String, BTreeSet<WrappedCall>>,
     /// Code that may start threads.
     pub(crate) starts_threads: bool,
+    /// Code names a function of the C library that ends or resizes memory.
+    pub(crate) ends_memory: bool,
     /// Functions that the program declares by itself, by libclang's name: where it does not define them, they may start
     /// threads.
     pub(crate) own_declarations: BTreeSet<String>,
@@ -138,6 +167,7 @@ impl AllSplitFacts {
             self.wrapped_calls.entry(class).or_default().extend(calls);
         }
         self.starts_threads |= other.starts_threads;
+        self.ends_memory |= other.ends_memory;
         self.own_declarations.extend(other.own_declarations);
         self.runs.add(other.runs);
     }
@@ -159,6 +189,7 @@ impl AllSplitFacts {
         let in_templates = members.iter().filter_map(|member| Some((member, self.in_templates.get(member)?)));
         facts.holds.extend(in_templates.map(|(member, (path, line))| SplitHold {
             member: Some(member.clone()),
+            on: Dependence::Layout,
             reason: "a template names a member so in objects of a type that only an instance knows".into(),
             path: path.clone(),
             line: *line,
@@ -166,6 +197,7 @@ impl AllSplitFacts {
         if facts.seen_by.c {
             facts.holds.extend(self.allocators.iter().map(|(name, path, line)| SplitHold {
                 member: None,
+                on: Dependence::Origin,
                 reason: format!("the program has a function {name} of its own"),
                 path: path.clone(),
                 line: *line,
@@ -198,6 +230,7 @@ impl AllSplitFacts {
             moved_pointers: facts.moved_pointers,
             seen_by: facts.seen_by,
             has_one_thread: false,
+            ends_memory: self.ends_memory,
             holds: holds.collect(),
             named: named(facts.named),
             initialised: named(facts.initialised),

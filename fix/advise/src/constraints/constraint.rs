@@ -129,6 +129,8 @@ pub enum Constraint {
     Configuration,
     /// No address of a later turn can be read ahead.
     NotReadAhead,
+    /// Objects cannot come from blocks of the program's own.
+    NotInBlocks,
     /// A run showed that its bytes are used in another way than by its members' names.
     SeenInRun,
 }
@@ -184,6 +186,7 @@ impl Constraint {
             Self::Reviewed => "judged harmless by hand",
             Self::Unchecked => "its uses were not checked",
             Self::NotReadAhead => "no address of a later turn can be read ahead",
+            Self::NotInBlocks => "objects cannot come from blocks",
             Self::SeenInRun => "an audited run showed it",
             Self::LockWithData => "a lock and the data that it protects stay together",
             Self::StaysFirst => "the first member stays first",

@@ -70,6 +70,8 @@ pub struct SplitMeaning {
     pub moved_pointers: BTreeSet<String>,
     /// The program calls nothing that could start a thread.
     pub has_one_thread: bool,
+    /// Uses for which objects cannot lie in blocks of the program's own.
+    pub out_of_blocks: Vec<Binding>,
 }
 
 /// A declaration of a variable that is an object of a struct of C, an array of them, or a pointer of a file to one.

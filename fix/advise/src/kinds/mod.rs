@@ -1,6 +1,7 @@
 //! Kinds of fixes: each proposes, guards and describes one sort of edit or suggestion.
 
 pub mod hints;
+pub mod pool;
 pub mod prefetch;
 
 pub(crate) mod alignment;

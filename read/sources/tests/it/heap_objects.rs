@@ -233,6 +233,9 @@ fn a_program_has_one_thread_where_nothing_starts_another() {
     assert!(has_one(
         "#ifdef THREADS\n#include <pthread.h>\n#endif\nvoid g(void);\nvoid f(void) { g(); }\nvoid g(void) {}"
     ));
+    assert!(has_one(
+        "void *malloc(unsigned long);\nint atoi(const char *);\nvoid *f(void) { return malloc(atoi(\"8\")); }"
+    ));
     for code in [
         "#include <pthread.h>\nvoid f(void *(*g)(void *)) { pthread_t t; pthread_create(&t, NULL, g, NULL); }",
         "#include <dlfcn.h>\nvoid *f(void) { return dlopen(\"x\", RTLD_NOW); }",
@@ -241,4 +244,67 @@ fn a_program_has_one_thread_where_nothing_starts_another() {
     ] {
         assert!(!has_one(code), "{code}");
     }
+}
+
+/// The reasons that keep objects out of blocks of the program's own.
+fn out_of_blocks(code: &str) -> Vec<String> {
+    facts(code).holds_out_of_blocks().map(|hold| hold.reason.clone()).collect()
+}
+
+#[test]
+fn objects_lie_in_blocks_whatever_is_done_with_their_bytes_where_nothing_ends_memory() {
+    for code in [
+        "struct u { struct t one; }; struct t copied(struct t *p) { return *p; }",
+        "int f(struct t *p) { memset(p, 0, sizeof *p); return (int)sizeof(struct t); }",
+        "void *f(struct t *p) { return p; }",
+        "struct t *f(void) { return (struct t *)malloc(80); }",
+        "struct v { int key; }; struct v *f(struct t *p) { return (struct v *)p; }",
+        "int *f(struct t *p) { return &p->key; }",
+        "void put(void *p); void f(struct t *p) { put(&p); }",
+    ] {
+        assert!(!holds(code).is_empty(), "{code}");
+        assert_eq!(out_of_blocks(code), Vec::<String>::new(), "{code}");
+    }
+}
+
+#[test]
+fn objects_that_other_code_may_end_lie_where_they_are() {
+    const END: &str = "void end(char *p) { free(p); }\n";
+    for (code, reason) in [
+        ("void *f(struct t *p) { return p; }", "a pointer to an object comes from one"),
+        ("void f(struct t *p) { end((char *)p); }", "a pointer to an object comes from one"),
+        ("int *f(struct t *p) { return &p->key; }", "its address, which is that of the object"),
+        ("struct t *f(void) { return (struct t *)malloc(80); }", "memory is asked for by another size"),
+        ("struct u { struct t one; };", "another type holds an object by value"),
+        ("#define END(p) free(p)\nvoid f(struct t *p) { END(p); }", "a macro ends its objects"),
+        ("struct t *g(void); struct t *f(void *p) { return p; }", "a pointer to an object comes from one"),
+        ("union u { struct t *one; char *other; };", "a union holds a pointer"),
+        ("void f(struct t **p) { end((char *)(void **)p); }", "a pointer to pointers"),
+        ("void put(void *p); void f(struct t *p) { put(&p); }", "the bytes of a pointer to an object"),
+        (
+            "void f(char *to, struct t *p) { memcpy(to, &p, sizeof p); }",
+            "the bytes of a pointer to an object",
+        ),
+    ] {
+        let found = out_of_blocks(&format!("{END}{code}"));
+        assert!(found.iter().any(|one| one.starts_with(reason)), "{code}: {found:#?}");
+    }
+    for ender in [
+        "void g(struct t *p) { first = realloc(p, 2 * sizeof *p); }",
+        "void (*h)(void *) = free; void g(struct t *p) { h(p); }",
+        "#include <malloc.h>\nsize_t g(struct t *p) { return malloc_usable_size(p); }",
+    ] {
+        assert!(!out_of_blocks(ender).is_empty(), "{ender}");
+    }
+    let own = out_of_blocks("void free(void *p) { (void)p; }");
+    assert!(own.iter().any(|one| one.contains("a function free of its own")), "{own:#?}");
+}
+
+#[test]
+fn arrays_of_pointers_are_sorted_cleared_resized_and_freed() {
+    free(
+        "int by_key(const void *a, const void *b);
+        void f(struct t **all, size_t n) { qsort(all, n, sizeof *all, by_key); memset(all, 0, n * sizeof *all);
+            all = realloc(all, 2 * n * sizeof *all); free(all); }",
+    );
 }

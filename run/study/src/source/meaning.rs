@@ -269,6 +269,7 @@ fn split(ty: &CheckedType) -> Option<SplitMeaning> {
         pointers: facts.pointers.iter().map(|(one, units)| variable(one, *units)).collect(),
         moved_pointers: facts.moved_pointers.clone(),
         has_one_thread: facts.has_one_thread,
+        out_of_blocks: facts.holds_out_of_blocks().map(held).collect(),
     })
 }
 

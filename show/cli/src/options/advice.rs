@@ -115,6 +115,7 @@ impl AdviceOptions {
             orders: self.order.as_deref().map(read_orders).transpose()?.unwrap_or_default(),
             randomisation: Randomisation::Unknown,
             prefetches: Vec::new(),
+            pools: Vec::new(),
             failed: Vec::new(),
             meaning: read_constraints(self.constraints.as_deref())?,
         })

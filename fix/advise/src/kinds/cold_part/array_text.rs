@@ -128,7 +128,7 @@ impl<'a> ArrayEdit<'a> {
 
     /// The edited texts. What follows the struct stands before what follows a variable that it declares.
     fn finish(mut self, place: PartPlace) -> Result<ColdText, Binding> {
-        let end = declaration_end(self.ground)?;
+        let end = declaration_end(&self.ground.body.found)?;
         let own = self.edits.entry(self.ground.body.found.path.clone()).or_default();
         own.insert(0, (end..end, format!("\n{}", self.below)));
         let part = &self.names.parts[0];
@@ -452,7 +452,7 @@ impl Names {
         parts: &[LeavingPart],
         variables: &[ObjectVariable],
     ) -> Result<Names, Binding> {
-        let naming = Naming::of(ground);
+        let naming = Naming::of(&ground.body.found.declaration);
         for attempt in 0..STEMS.len() {
             let part = |part: &LeavingPart| PartNames::of(&naming, part, attempt, variables);
             let names = Names {

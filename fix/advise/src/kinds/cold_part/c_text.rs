@@ -1,10 +1,11 @@
 //! Text of C that the edits of a struct with a cold part have in common.
 
-use crate::constraints::constraint::Binding;
+use crate::constraints::constraint::{Binding, Constraint};
 use crate::constraints::groundwork::Groundwork;
-use crate::kinds::cold_part::class_text::unclear;
 use crate::patch::text_edits::Edit;
+use crate::text::declaration::Declaration;
 use crate::text::lex::{Kind, Lexed, directive_word};
+use crate::text::located_declaration::LocatedDeclaration;
 use crate::text::sources::Sources;
 use std::fmt::Write;
 use std::ops::Range;
@@ -19,8 +20,7 @@ pub(crate) struct Naming {
 }
 
 impl Naming {
-    pub(crate) fn of(ground: &Groundwork<'_>) -> Naming {
-        let declaration = &ground.body.found.declaration;
+    pub(crate) fn of(declaration: &Declaration) -> Naming {
         let tag = declaration.tag.as_deref();
         let typedef = declaration.typedefs.first().map(String::as_str);
         let base = tag.or(typedef).unwrap_or("object").trim_start_matches('_');
@@ -77,12 +77,13 @@ pub(crate) fn part_declaration(comment: &str, part: &str, (text, spans): (&str, 
 }
 
 /// The start of the line behind the struct's declaration, which has no line in common with other code.
-pub(crate) fn declaration_end(ground: &Groundwork<'_>) -> Result<usize, Binding> {
-    let found = &ground.body.found;
+pub(crate) fn declaration_end(found: &LocatedDeclaration<'_>) -> Result<usize, Binding> {
     let end = found.lexed.tokens.get(found.declaration.tail.end).map(|end| end.range());
     let end = end.filter(|end| &found.lexed.text[end.clone()] == ";");
-    end.and_then(|end| line_behind(found.lexed.text, end.end))
-        .ok_or_else(|| unclear(ground, "its declaration shares a line with others"))
+    end.and_then(|end| line_behind(found.lexed.text, end.end)).ok_or_else(|| {
+        let why = "its declaration shares a line with others";
+        Binding::new(Constraint::UnclearSource).at(&found.path, found.line()).because(why)
+    })
 }
 
 /// The start of the next line; `None` where more than a comment stands before it.
@@ -170,8 +171,18 @@ impl Style {
     /// A function whose body is indented by tabs, in the style of the file.
     pub(crate) fn function(&self, head: &str, body: &str) -> String {
         let inline = if self.is_inline { "inline " } else { "" };
+        format!("static {inline}{}", self.global(head, body))
+    }
+
+    /// The same, for other units as well.
+    pub(crate) fn global(&self, head: &str, body: &str) -> String {
         let brace = if self.has_own_line { "\n{\n" } else { " {\n" };
-        format!("static {inline}{head}{brace}{}}}\n", body.replace('\t', &self.step))
+        format!("{head}{brace}{}", self.indented(&format!("{body}}}\n")))
+    }
+
+    /// A text that is indented by tabs, in the style of the file.
+    pub(crate) fn indented(&self, text: &str) -> String {
+        text.replace('\t', &self.step)
     }
 }
 

@@ -42,7 +42,7 @@ pub(crate) fn write(
     let first = &lexed.text[spans[0].clone()];
     let own = edits.entry(path.clone()).or_default();
     own.extend(class_text::replaced(&spans, names.pointer(first)));
-    let end = declaration_end(ground)?;
+    let end = declaration_end(&body.found)?;
     let mut below = part_declaration(&cold_comment(&names.whole), &names.part, (lexed.text, &spans));
     let files: BTreeSet<&str> = meaning.heap_calls.iter().map(|call| call.path.as_str()).collect();
     let (only, is_header) = (files.first().copied().unwrap_or_default(), !path.ends_with(".c"));
@@ -118,7 +118,7 @@ fn declarations<'w>(wrappers: impl Iterator<Item = &'w &'w HeapWrapper>) -> Stri
 pub(crate) struct Makes {
     /// The names that the sources have for `malloc`, `calloc` and `free`, and whether each takes a number of objects and a
     /// size.
-    by: BTreeMap<HeapFunction, (String, bool)>,
+    pub(crate) by: BTreeMap<HeapFunction, (String, bool)>,
     /// Some calls make several objects at once.
     pub(crate) several: bool,
     /// Hot parts come from blocks.
@@ -136,7 +136,7 @@ impl Makes {
     }
 
     /// A call for the memory of objects, by a function that the program calls for it.
-    fn memory(&self, function: HeapFunction, count: Option<&str>, of: &str) -> String {
+    pub(crate) fn memory(&self, function: HeapFunction, count: Option<&str>, of: &str) -> String {
         match self.by.get(&function) {
             Some((name, true)) => format!("{name}({}, sizeof *{of})", count.unwrap_or("1")),
             Some((name, false)) => match count {
@@ -237,7 +237,7 @@ struct Names {
 impl Names {
     /// Names in the style of the struct that no source has.
     fn of(sources: &Sources, ground: &Groundwork<'_>) -> Result<Names, Binding> {
-        let naming = Naming::of(ground);
+        let naming = Naming::of(&ground.body.found.declaration);
         let joined = |words: &[&str]| naming.joined(words);
         for stem in STEMS {
             for (maker, ender) in [("new", "free"), ("alloc", "release"), ("make", "drop")] {

@@ -3,7 +3,7 @@
 use super::nodes::{bare, is_array_kind, is_attribute, is_null, uncast};
 use crate::libclang::{Cursor, Location, Type as ClangType};
 use crate::read::reader::Reader;
-use crate::split_facts::ObjectVariable;
+use crate::split_facts::{Dependence, ObjectVariable};
 use crate::tree::{Kind, Operator, Site};
 use clang_sys::*;
 use lineup_model::object_uses::{HeapFunction, ObjectPlace, Storage};
@@ -25,10 +25,13 @@ impl<'u> Reader<'u, '_> {
                     let facts = self.splitting.facts.classes.entry(class).or_default();
                     *facts.variables.entry(variable).or_default() += 1;
                 }
-                None => self.forbid([class].into(), "a macro declares a variable of it", cursor),
+                None => {
+                    let reason = "a macro declares a variable of it";
+                    self.forbid_on(Dependence::Layout, [class].into(), reason, cursor);
+                }
             }
         }
-        self.forbid(held, REASON, cursor);
+        self.forbid_on(Dependence::Layout, held, REASON, cursor);
     }
 
     /// A declaration of a variable; `None` where a macro names it.

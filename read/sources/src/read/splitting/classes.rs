@@ -5,7 +5,7 @@ use super::nodes::{
 };
 use crate::libclang::{Cursor, Location, Type as ClangType};
 use crate::read::reader::{Reader, unexposed};
-use crate::split_facts::SplitHold;
+use crate::split_facts::{Dependence, SplitHold};
 use crate::tree::Site;
 use clang_sys::*;
 use lineup_model::object_uses::NamedMember;
@@ -103,9 +103,34 @@ impl<'u> Reader<'u, '_> {
     }
 
     pub(super) fn hold(&mut self, class: String, member: Option<String>, reason: &str, at: Cursor<'u>) {
+        let on = if member.is_some() { Dependence::Layout } else { Dependence::Origin };
+        self.hold_on(on, (class, member), reason, at);
+    }
+
+    /// The same where the use depends on this part of the objects.
+    pub(super) fn forbid_on(
+        &mut self,
+        on: Dependence,
+        classes: BTreeSet<String>,
+        reason: &str,
+        at: Cursor<'u>,
+    ) {
+        for class in classes {
+            self.hold_on(on, (class, None), reason, at);
+        }
+    }
+
+    pub(super) fn hold_on(
+        &mut self,
+        on: Dependence,
+        (class, member): (String, Option<String>),
+        reason: &str,
+        at: Cursor<'u>,
+    ) {
         let site = self.site(at);
         let hold = SplitHold {
             member,
+            on,
             reason: reason.to_owned(),
             path: self.tree.files[site.file].to_string(),
             line: site.line,

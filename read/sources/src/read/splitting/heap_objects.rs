@@ -8,6 +8,7 @@
 use super::nodes::{IN_UNION, INSIDE, bare, is_array_kind, is_function, is_null, uncast, unqualified};
 use crate::libclang::{Cursor, Location, Type as ClangType};
 use crate::read::reader::Reader;
+use crate::split_facts::Dependence;
 use crate::tree::Site;
 use clang_sys::*;
 use lineup_model::object_uses::{HeapCall, HeapFunction, NamedMember};
@@ -16,12 +17,29 @@ use std::collections::BTreeSet;
 /// Functions whose place a program's own function takes when it has that name.
 const ALLOCATORS: [&str; 4] = ["malloc", "calloc", "realloc", "free"];
 
+/// Functions of the C library that end or resize memory which the program gives them, or ask the allocator about it.
+const ENDERS: [&str; 12] = [
+    "free",
+    "cfree",
+    "free_sized",
+    "free_aligned_sized",
+    "realloc",
+    "reallocarray",
+    "reallocf",
+    "getline",
+    "getdelim",
+    "__getdelim",
+    "malloc_usable_size",
+    "tdestroy",
+];
+
 const AS_OTHER: &str = "a pointer to an object comes from one to something else, or becomes one";
 
 impl<'u> Reader<'u, '_> {
     /// Notes what a node says. The nodes around it are known.
     pub(in super::super) fn note_heap_object(&mut self, cursor: Cursor<'u>, children: &[Cursor<'u>]) {
         self.note_thread_start(cursor);
+        self.note_memory_end(cursor);
         self.note_code_place(cursor);
         match cursor.kind() {
             CXCursor_MemberRefExpr => self.note_member_of_struct(cursor, children),
@@ -33,11 +51,12 @@ impl<'u> Reader<'u, '_> {
             CXCursor_DeclRefExpr => self.note_pointer_use(cursor),
             CXCursor_ParmDecl => {
                 let held = self.classes_in(cursor.ty());
-                self.forbid(held, "a variable is or holds an object", cursor);
+                self.forbid_on(Dependence::Layout, held, "a variable is or holds an object", cursor);
             }
             CXCursor_FieldDecl => {
                 let held = self.classes_in(cursor.ty());
-                self.forbid(held, "another type holds an object by value", cursor);
+                let reason = "another type holds an object by value";
+                self.forbid_on(Dependence::Address, held, reason, cursor);
             }
             CXCursor_CStyleCastExpr | CXCursor_UnexposedExpr => self.note_pointer_cast(cursor, children),
             CXCursor_UnaryExpr => self.note_size(cursor),
@@ -45,7 +64,7 @@ impl<'u> Reader<'u, '_> {
             CXCursor_StructDecl if cursor.is_definition() => self.note_struct(cursor),
             CXCursor_UnionDecl if cursor.is_definition() => {
                 let held = self.pointed_to_in_union(cursor);
-                self.forbid(held, IN_UNION, cursor);
+                self.forbid_on(Dependence::Address, held, IN_UNION, cursor);
             }
             CXCursor_FunctionDecl if cursor.is_definition() => {
                 self.note_allocator(cursor);
@@ -65,12 +84,12 @@ impl<'u> Reader<'u, '_> {
         let member = field.spelling();
         let object = children.first().copied();
         if object.is_some_and(is_null) {
-            return self.hold(class, None, "its offsets are measured", cursor);
+            return self.hold_on(Dependence::Layout, (class, None), "its offsets are measured", cursor);
         }
         // `&p->m` of no object is null, and programs ask for that.
         if field.offset_bits() == Some(0) && self.is_address(cursor) {
             let reason = "its address, which is that of the object, is taken";
-            return self.hold(class, Some(member), reason, cursor);
+            return self.hold_on(Dependence::Address, (class, Some(member)), reason, cursor);
         }
         let Some((path, line, column)) = self.written_place(cursor.name_location(), &member) else {
             return self.hold(class, Some(member), "a macro names it", cursor);
@@ -127,7 +146,8 @@ impl<'u> Reader<'u, '_> {
             _ => false,
         });
         if !is_place || !is_looked_into {
-            self.forbid(held, "an object is copied or made as a value", cursor);
+            let reason = "an object is copied or made as a value";
+            self.forbid_on(Dependence::Layout, held, reason, cursor);
         }
     }
 
@@ -148,9 +168,24 @@ impl<'u> Reader<'u, '_> {
                 let call = self.splitting.above.last().copied().filter(|_| is_void_pointer(to));
                 match call.and_then(|call| self.call_by_wrapper(call, HeapFunction::Free)) {
                     Some(call) => self.note_wrapped_call(call, &source, &reason, cursor),
-                    None => self.forbid(source, &reason, cursor),
+                    None => self.forbid_on(Dependence::Address, source, &reason, cursor),
                 }
             }
+            return;
+        }
+        if target.is_empty()
+            && is_void_pointer(to)
+            && !self.called().is_some_and(|name| keeps_pointers(&name))
+        {
+            // `put(list, &p)`: other code may read the pointer out of the bytes, and end the object.
+            let inner = from.pointee().map(ClangType::canonical);
+            let held = inner.map(|inner| self.pointed_to(inner)).unwrap_or_default();
+            self.forbid_on(
+                Dependence::Address,
+                held,
+                "the bytes of a pointer to an object are given away",
+                cursor,
+            );
             return;
         }
         // Functions and arrays become pointers to what they are.
@@ -161,7 +196,8 @@ impl<'u> Reader<'u, '_> {
             let mut held = self.classes_behind(to);
             held.extend(self.classes_behind(from));
             if !is_null(inner) {
-                self.forbid(held, "a pointer to pointers to objects changes its type", cursor);
+                let reason = "a pointer to pointers to objects changes its type";
+                self.forbid_on(Dependence::Address, held, reason, cursor);
             }
         }
     }
@@ -189,7 +225,7 @@ impl<'u> Reader<'u, '_> {
                     self.splitting.measured_to_make.insert(size.expression_identity());
                     self.note_wrapped_call(made, target, &reason, cursor);
                 }
-                None => self.forbid(target.clone(), &reason, cursor),
+                None => self.forbid_on(Dependence::Address, target.clone(), &reason, cursor),
             };
         };
         let own = self.size_of_objects(call, function, (to, target));
@@ -208,9 +244,12 @@ impl<'u> Reader<'u, '_> {
             }
             (None, _) => {
                 let reason = "memory is asked for by another size than that of its objects";
-                self.forbid(target.clone(), reason, cursor);
+                self.forbid_on(Dependence::Address, target.clone(), reason, cursor);
             }
-            _ => self.forbid(target.clone(), "a macro makes its objects", cursor),
+            _ => {
+                let reason = "a macro makes its objects";
+                self.forbid_on(Dependence::Address, target.clone(), reason, cursor);
+            }
         }
     }
 
@@ -262,7 +301,7 @@ impl<'u> Reader<'u, '_> {
         let is_to_make = self.splitting.measured_to_make.contains(&cursor.expression_identity());
         if !is_to_make && !self.is_count_of_elements(cursor) {
             let held = self.measured(cursor);
-            self.forbid(held, "sizeof measures it", cursor);
+            self.forbid_on(Dependence::Layout, held, "sizeof measures it", cursor);
         }
     }
 
@@ -321,6 +360,14 @@ impl<'u> Reader<'u, '_> {
         }
     }
 
+    /// A function that ends memory, called or not.
+    fn note_memory_end(&mut self, cursor: Cursor<'u>) {
+        let named = cursor
+            .referenced()
+            .filter(|named| cursor.kind() == CXCursor_DeclRefExpr && named.kind() == CXCursor_FunctionDecl);
+        self.splitting.facts.ends_memory |= named.is_some_and(|named| ENDERS.contains(&&*named.spelling()));
+    }
+
     /// The C library's function that a call names.
     pub(super) fn heap_function(&mut self, call: Cursor<'u>) -> Option<HeapFunction> {
         let function = call.referenced().filter(|called| called.kind() == CXCursor_FunctionDecl)?;
@@ -376,6 +423,12 @@ impl<'u> Reader<'u, '_> {
         }
         found
     }
+}
+
+/// True of functions of the C library that read no pointer out of the memory that they are given.
+fn keeps_pointers(function: &str) -> bool {
+    ["free", "realloc", "reallocarray", "qsort", "bsearch", "memset", "bzero", "calloc", "malloc"]
+        .contains(&function)
 }
 
 fn called_name(call: Cursor<'_>) -> Option<String> {

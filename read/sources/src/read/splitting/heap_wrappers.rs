@@ -5,7 +5,7 @@ use super::heap_objects::is_void_pointer;
 use super::nodes::{bare, is_null, is_number, uncast};
 use crate::libclang::Cursor;
 use crate::read::reader::Reader;
-use crate::split_facts::{SplitHold, WrappedCall};
+use crate::split_facts::{Dependence, SplitHold, WrappedCall};
 use clang_sys::*;
 use lineup_model::object_uses::{HeapCall, HeapFunction, HeapWrapper};
 use std::collections::BTreeSet;
@@ -246,6 +246,7 @@ impl<'u> Reader<'u, '_> {
         let site = self.site(at);
         let hold = SplitHold {
             member: None,
+            on: Dependence::Address,
             reason: reason.to_owned(),
             path: self.tree.files[site.file].to_string(),
             line: site.line,

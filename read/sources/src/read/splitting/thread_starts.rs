@@ -70,6 +70,78 @@ const HEADERS: [&str; 59] = [
 /// Functions of these headers that may.
 const STARTERS: [&str; 3] = ["timer_create", "getaddrinfo_a", "syscall"];
 
+/// Functions of the C library that old programs declare by themselves, or call without a declaration.
+const OF_THE_C_LIBRARY: [&str; 68] = [
+    "abort",
+    "abs",
+    "atexit",
+    "atof",
+    "atoi",
+    "atol",
+    "bcmp",
+    "bcopy",
+    "bzero",
+    "calloc",
+    "clock",
+    "close",
+    "cos",
+    "drand48",
+    "exit",
+    "exp",
+    "fabs",
+    "fclose",
+    "fflush",
+    "fgets",
+    "floor",
+    "fopen",
+    "fprintf",
+    "fputs",
+    "fread",
+    "free",
+    "fscanf",
+    "fwrite",
+    "getchar",
+    "getenv",
+    "gettimeofday",
+    "isalpha",
+    "isdigit",
+    "log",
+    "lrand48",
+    "malloc",
+    "memcmp",
+    "memcpy",
+    "memmove",
+    "memset",
+    "mrand48",
+    "pow",
+    "printf",
+    "putchar",
+    "puts",
+    "rand",
+    "random",
+    "read",
+    "realloc",
+    "scanf",
+    "sin",
+    "sprintf",
+    "sqrt",
+    "srand",
+    "srand48",
+    "srandom",
+    "sscanf",
+    "strcat",
+    "strchr",
+    "strcmp",
+    "strcpy",
+    "strdup",
+    "strlen",
+    "strncmp",
+    "strncpy",
+    "strrchr",
+    "time",
+    "write",
+];
+
 impl<'u> Reader<'u, '_> {
     pub(super) fn note_thread_start(&mut self, cursor: Cursor<'u>) {
         let is_openmp = (CXCursor_OMPParallelDirective..CXCursor_TranslationUnit).contains(&cursor.kind());
@@ -81,6 +153,9 @@ impl<'u> Reader<'u, '_> {
             return;
         };
         let site = self.site(function);
+        if OF_THE_C_LIBRARY.contains(&&*function.spelling()) {
+            return;
+        }
         if !self.is_foreign_file[site.file] {
             self.splitting.facts.own_declarations.insert(function.usr());
         } else if !is_quiet_header(&self.tree.files[site.file]) || STARTERS.contains(&&*function.spelling()) {

@@ -1,6 +1,8 @@
 //! Members that leave the objects of a struct of C: the edit expected, programs that do the same before and after it
 //! under the sanitisers, and what keeps objects in one piece.
 
+mod pools;
+
 use crate::cold_part::advised_of;
 use crate::cold_part_read::read_files;
 use crate::pahole::{integer, member, push, run, structure};
