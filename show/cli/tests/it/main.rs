@@ -63,6 +63,7 @@ mod shuffle_values;
 mod small_folder;
 mod study;
 mod study_audit;
+mod study_blocks;
 mod study_call_times;
 mod study_certificate;
 mod study_code;

@@ -14,13 +14,16 @@ pub const CODE_ORDER: &str = "code order";
 /// Prefetches of the next objects.
 pub const PREFETCH: &str = "prefetch";
 
+/// Objects in blocks of the program's own.
+pub const POOLS: &str = "pools";
+
 /// All levers that gain.
 pub const TOGETHER: &str = "together";
 
 /// One lever.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct LeverReport {
-    /// [`LAYOUT`], [`PREFETCH`], [`PLACEMENT`], [`CODE_ORDER`] or [`TOGETHER`].
+    /// [`LAYOUT`], [`POOLS`], [`PREFETCH`], [`PLACEMENT`], [`CODE_ORDER`] or [`TOGETHER`].
     pub lever: &'static str,
     /// The result in one sentence; the reason where the lever was not tried.
     pub result: String,

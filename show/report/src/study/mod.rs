@@ -31,7 +31,7 @@ pub use from_explain::{VariantUse, maps};
 pub use from_findings::ProgramFindings;
 pub use from_usage::ObjectUse;
 pub use guest::{GuestComparison, MeanCost, RegionCosts, TypeLines};
-pub use levers::{CODE_ORDER, LAYOUT, LeverReport, PLACEMENT, PREFETCH, TOGETHER};
+pub use levers::{CODE_ORDER, LAYOUT, LeverReport, PLACEMENT, POOLS, PREFETCH, TOGETHER};
 pub use line_map::{
     Cell, Line, LineMap, MOST_LINES, MemberUse, ObjectLines, Owner, OwnerKind, RegionUse, Sharing, UseClass,
 };

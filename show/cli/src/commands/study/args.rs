@@ -10,7 +10,7 @@ use anyhow::Result;
 use clap::{ArgGroup, Args, ValueEnum};
 use lineup_cache::CacheSpec;
 use lineup_model::region::Region;
-use lineup_report::study::{CODE_ORDER, LAYOUT, PLACEMENT, PREFETCH};
+use lineup_report::study::{CODE_ORDER, LAYOUT, PLACEMENT, POOLS, PREFETCH};
 use lineup_study::recorder::Engine;
 use lineup_study::timing::Placing;
 use std::ffi::OsString;
@@ -142,6 +142,8 @@ pub(crate) enum Lever {
     Placement,
     /// The program's code in another order
     Code,
+    /// Objects in blocks of the program's own, without headers, in the sources
+    Pools,
     /// Prefetches in loops that chase pointers, in the sources
     Prefetch,
 }
@@ -152,6 +154,7 @@ impl Lever {
             Lever::Layout => LAYOUT,
             Lever::Placement => PLACEMENT,
             Lever::Code => CODE_ORDER,
+            Lever::Pools => POOLS,
             Lever::Prefetch => PREFETCH,
         }
     }

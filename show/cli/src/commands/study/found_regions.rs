@@ -1,7 +1,7 @@
 //! Regions that were not named: those of the best findings that a study can act on.
 
 use super::plan::Plan;
-use super::prefetch::stalling::Stalling;
+use super::timed_edits::stalling::Stalling;
 use super::variant::Built;
 use crate::terminal::progress::Stages;
 use crate::whole_program::findings::{self, FindRequest, WINDOW_MIB};

@@ -1,15 +1,15 @@
-//! The levers beside the layout that a study without regions tries on the program it built: placement, the order of
+//! The levers beside the layout that a study without regions tries on the program it built: pools, placement, the order of
 //! code and prefetches.
 
 use super::args::{Lever, LeverOptions};
 use super::plan::Plan;
-use super::prefetch::changed_sources::ChangedSources;
-use super::prefetch::run::Prefetching;
-use super::prefetch::stalling::Stalling;
-use super::result_files::{CODE_FOLDER, PLACEMENT_FOLDER, PREFETCH_FOLDER, TOGETHER_FOLDER};
+use super::result_files::{CODE_FOLDER, PLACEMENT_FOLDER, POOLS_FOLDER, PREFETCH_FOLDER, TOGETHER_FOLDER};
+use super::timed_edits::changed_sources::ChangedSources;
+use super::timed_edits::run::{EditKind, TimedEdits};
+use super::timed_edits::stalling::Stalling;
 use super::together::{Kept, Together};
 use super::variant::Variant;
-use super::{args, code, outputs, placement, prefetch, result_files, series};
+use super::{args, code, outputs, placement, result_files, series, timed_edits};
 use crate::terminal::outcome::Outcome;
 use crate::terminal::progress::Stages;
 use anyhow::{Result, bail};
@@ -143,24 +143,31 @@ impl Levers {
         let mut levers = vec![layout];
         let mut kept = Kept::default();
         // A lever has the time that the ones before it leave: those that gain in most programs come first.
-        for lever in [Lever::Placement, Lever::Code, Lever::Prefetch] {
+        for lever in [Lever::Pools, Lever::Placement, Lever::Code, Lever::Prefetch] {
             let bounded = self.interrupts.for_at_most(self.left());
             let stages = &stages.of_part(&bounded);
             let tried = match self.left_out(lever) {
                 Some(why) => Ok(LeverReport::without_time(lever.name(), why)),
-                None if lever == Lever::Prefetch => {
-                    self.prefetch(plan, stalling.clone(), &mut kept, (&bounded, stages))
-                }
-                None if lever == Lever::Placement => {
-                    self.placement(plan, (built, modelled.clone()), &mut kept, (&bounded, stages))
-                }
-                None => self.code_order(plan, &mut kept, (&bounded, stages)),
+                None => match lever {
+                    Lever::Pools => {
+                        self.edits(EditKind::Pools, plan, stalling.clone(), &mut kept, (&bounded, stages))
+                    }
+                    Lever::Prefetch => self.edits(
+                        EditKind::Prefetches,
+                        plan,
+                        stalling.clone(),
+                        &mut kept,
+                        (&bounded, stages),
+                    ),
+                    Lever::Placement => {
+                        self.placement(plan, (built, modelled.clone()), &mut kept, (&bounded, stages))
+                    }
+                    _ => self.code_order(plan, &mut kept, (&bounded, stages)),
+                },
             };
             levers.push(self.reported(lever.name(), tried, stages)?);
         }
-        if let Some(prefetched) = &kept.prefetched {
-            series::add_prefetches(plan, prefetched)?;
-        }
+        series::add_edits(plan, &kept.edits)?;
         let gains: Vec<&LeverReport> = levers.iter().filter(|lever| lever.is_gain).collect();
         if gains.len() > 1 {
             let tried = self.together(&gains, plan, (built, patched), &kept, stages);
@@ -194,7 +201,7 @@ impl Levers {
         stages: &Stages,
     ) -> Result<LeverReport> {
         let layout = patched.filter(|_| gains.iter().any(|lever| lever.lever == LAYOUT));
-        let is_patched = layout.is_some() || kept.prefetched.is_some();
+        let is_patched = layout.is_some() || !kept.edits.is_empty();
         let is_ordered_anew = is_patched && kept.ordered().is_some();
         // The order of the patched program's code is found and compared first.
         let comparisons = if is_ordered_anew { 3 } else { 2 };
@@ -206,7 +213,7 @@ impl Levers {
         }
         let bounded = self.interrupts.for_at_most(self.left());
         let stages = &stages.of_part(&bounded);
-        let sources = match ChangedSources::of(plan, layout, kept.prefetched.as_ref(), stages)? {
+        let sources = match ChangedSources::of(plan, layout, &kept.edits, stages)? {
             Ok(sources) => sources,
             Err(why) => return Ok(LeverReport::without_time(TOGETHER, why)),
         };
@@ -227,19 +234,24 @@ impl Levers {
         together.confirm(gains, both.as_ref().map(|(variant, _)| variant))
     }
 
-    fn prefetch(
+    fn edits(
         &self,
+        kind: EditKind,
         plan: &Plan,
         stalling: Option<Stalling>,
         kept: &mut Kept,
         (interrupts, stages): (&Interrupts, &Stages),
     ) -> Result<LeverReport> {
-        let out = plan.out.join(PREFETCH_FOLDER);
+        let folder = match kind {
+            EditKind::Pools => POOLS_FOLDER,
+            EditKind::Prefetches => PREFETCH_FOLDER,
+        };
+        let out = plan.out.join(folder);
         fs::create_dir_all(&out)?;
-        let prefetching = Prefetching { options: &self.options, plan, out: &out, interrupts, stages };
-        let (report, prefetched) = prefetching.study(stalling)?;
-        prefetch::write_details(&out, &report)?;
-        kept.prefetched = prefetched;
+        let edits = TimedEdits { kind, options: &self.options, plan, out: &out, interrupts, stages };
+        let (report, edit) = edits.study(stalling)?;
+        timed_edits::write_details(&out, &report)?;
+        kept.edits.extend(edit);
         Ok(report)
     }
 

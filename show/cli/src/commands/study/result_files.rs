@@ -41,6 +41,8 @@ pub(crate) fn remove(out: &Path, name: &str) -> Result<()> {
 /// The folders of the levers' own studies, below that of the results.
 pub(crate) const PREFETCH_FOLDER: &str = "prefetch";
 
+pub(crate) const POOLS_FOLDER: &str = "pools";
+
 pub(crate) const PLACEMENT_FOLDER: &str = "placement";
 
 pub(crate) const CODE_FOLDER: &str = "code";

@@ -1,16 +1,16 @@
 //! A study's patch as a series of mails, one commit for each fix, and the settings that need no source.
 
 use super::plan::Plan;
-use super::prefetch::changed_sources::MergedTexts;
-use super::prefetch::prefetched::Prefetched;
 use super::result_files::{PATCH, SERIES_FOLDER, put};
+use super::timed_edits::changed_sources::{MergedTexts, merged};
+use super::timed_edits::kept_edit::KeptEdit;
 use crate::terminal::typed_command;
 use anyhow::{Context, Result};
 use lineup_advise::patch::diff_of_texts;
 use lineup_advise::proposal::Advice;
 use lineup_advise::sources::Sources;
 use lineup_report::series_message;
-use lineup_report::study::{CommandLine, LAYOUT, PREFETCH, StudyReport};
+use lineup_report::study::{CommandLine, LAYOUT, POOLS, PREFETCH, StudyReport};
 use lineup_study::git;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -46,27 +46,34 @@ pub(crate) fn write(plan: &Plan, report: &StudyReport, advice: &Advice, sources:
     Ok(steps.len())
 }
 
-/// Writes the mail of prefetches that gain behind those of the layout. Where the prefetches do not fit the changed
-/// layout, the study says so when it tries both, and there is no mail.
-pub(crate) fn add_prefetches(plan: &Plan, prefetched: &Prefetched) -> Result<()> {
+/// Writes the mails of timed edits that gain behind those of the layout. Where an edit does not fit the patches before it,
+/// the study says so when it tries all, and there is no mail.
+pub(crate) fn add_edits(plan: &Plan, edits: &[KeptEdit]) -> Result<()> {
+    (1..=edits.len()).try_for_each(|count| add_last(plan, &edits[..count]))
+}
+
+fn add_last(plan: &Plan, edits: &[KeptEdit]) -> Result<()> {
+    let Some(edit) = edits.last() else { return Ok(()) };
     let folder = plan.out.join(SERIES_FOLDER);
     fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
     let has_patch = plan.out.join(PATCH).exists();
-    let Ok(MergedTexts { before, after }) = prefetched.merged(plan, has_patch)? else { return Ok(()) };
+    let Ok(MergedTexts { before, after }) = merged(plan, has_patch, edits)? else { return Ok(()) };
     let names = |path: &String| (path.clone(), before.get(path).unwrap_or_default().to_owned());
-    let original: BTreeMap<String, String> = prefetched.edited.keys().map(names).collect();
-    let edited = prefetched.edited.keys().filter_map(|path| Some((path.clone(), after.get(path)?.clone())));
+    let original: BTreeMap<String, String> = edit.edited.keys().map(names).collect();
+    let edited = edit.edited.keys().filter_map(|path| Some((path.clone(), after.get(path)?.clone())));
     let diff = diff_of_texts(&original, &edited.collect());
     let mails = fs::read_dir(&folder).map(|entries| entries.flatten().count()).unwrap_or_default();
     let number = mails + 1;
-    let mail = mail(&git::author_in(&plan.source), &prefetched.message, &diff, [number, number]);
-    put(&folder, &format!("{number:04}-prefetch.patch"), &mail)
+    let mail = mail(&git::author_in(&plan.source), &edit.message, &diff, [number, number]);
+    put(&folder, &format!("{number:04}-{}.patch", edit.lever), &mail)
 }
 
 /// Writes the words that use levers without sources; nothing where there are none.
 pub(crate) fn write_settings(out: &Path, report: &StudyReport) -> Result<()> {
-    let used =
-        report.levers.iter().filter(|lever| lever.is_gain && ![LAYOUT, PREFETCH].contains(&lever.lever));
+    let used = report
+        .levers
+        .iter()
+        .filter(|lever| lever.is_gain && ![LAYOUT, POOLS, PREFETCH].contains(&lever.lever));
     let lines: Vec<String> = used
         .flat_map(|lever| lever.actions.iter().map(move |action| (lever.lever, action)))
         .map(|(lever, action)| format!("# {lever}: {}\n{}\n", action.purpose, action.text))

@@ -4,13 +4,13 @@
 use super::args;
 use super::confirm::{Confirmation, EQUAL, is_less};
 use super::plan::Plan;
-use super::prefetch::prefetched::Prefetched;
 use super::result_files::TOGETHER_FOLDER;
+use super::timed_edits::kept_edit::KeptEdit;
 use super::variant::Variant;
 use crate::terminal::progress::Stages;
 use anyhow::Result;
 use lineup_report::placement::{Action, ConfirmedInput};
-use lineup_report::study::{CODE_ORDER, LAYOUT, LeverReport, PLACEMENT, PREFETCH, TOGETHER};
+use lineup_report::study::{CODE_ORDER, LAYOUT, LeverReport, PLACEMENT, TOGETHER};
 use lineup_study::interrupt::Interrupts;
 use lineup_study::placements::Candidate;
 use lineup_study::progress::Progress;
@@ -86,9 +86,8 @@ impl Together<'_> {
     fn alone(&self, lever: &LeverReport) -> Result<Run> {
         let tree = match lever.lever {
             LAYOUT => self.layout,
-            PREFETCH => self.kept.prefetched.as_ref().map(|prefetched| &prefetched.tree),
             CODE_ORDER => self.kept.ordered().map(Variant::tree),
-            _ => None,
+            name => self.kept.edits.iter().find(|edit| edit.lever == name).map(|edit| &edit.tree),
         };
         let run = self.plan.run(tree.unwrap_or(self.built))?;
         Ok(match &self.kept.placement {
@@ -143,8 +142,8 @@ fn report(
 /// The results of levers that gain, for a program with all of them.
 #[derive(Default)]
 pub(crate) struct Kept {
-    /// The prefetches that gain.
-    pub(crate) prefetched: Option<Prefetched>,
+    /// The timed edits that gain.
+    pub(crate) edits: Vec<KeptEdit>,
     /// The placement that gains.
     pub(crate) placement: Option<Candidate>,
     /// The program in a new order, and the copies that hold it.

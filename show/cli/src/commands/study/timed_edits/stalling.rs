@@ -15,12 +15,32 @@ pub(crate) const LEAST: f64 = 0.01;
 pub(crate) struct Stalling {
     /// Shares of all modelled stalls by function and type of object.
     shares: BTreeMap<String, BTreeMap<String, f64>>,
+    /// The types of objects.
+    objects: Vec<StallingObject>,
+}
+
+/// A type of objects and its share of all modelled stalls.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct StallingObject {
+    pub(crate) type_name: String,
+    pub(crate) size_bytes: u64,
+    pub(crate) share: f64,
 }
 
 impl Stalling {
     /// From the findings of a whole run.
     pub(crate) fn of(findings: &Findings) -> Stalling {
-        Stalling::of_stacks(&findings.stacks, findings.stalls.cycles())
+        let objects = findings.owners.iter().filter_map(|owner| {
+            let (type_name, size_bytes) = (owner.name.clone(), owner.size_bytes?);
+            Some(StallingObject { type_name, size_bytes, share: owner.share })
+        });
+        let objects = objects.collect();
+        Stalling { objects, ..Stalling::of_stacks(&findings.stacks, findings.stalls.cycles()) }
+    }
+
+    /// The types of objects.
+    pub(crate) fn objects(&self) -> &[StallingObject] {
+        &self.objects
     }
 
     fn of_stacks(stacks: &[Stack], all: u64) -> Stalling {
@@ -33,7 +53,7 @@ impl Stalling {
                     stack.cycles as f64 / all.max(1) as f64;
             }
         }
-        Stalling { shares }
+        Stalling { shares, objects: Vec::new() }
     }
 
     /// The functions that stall most.

@@ -1,11 +1,13 @@
-//! The lever of prefetches: loops of functions that stall, each tried with the next object's line asked for ahead.
+//! The levers of timed edits: pools for objects that stall, and loops of functions that stall with the next object's line
+//! asked for ahead.
 //!
-//! A prefetch changes no result. Rounds of paired runs choose one place and distance, and new runs confirm it, on the
-//! second input as well; effects are compared once more.
+//! Such an edit changes no result and no layout. Rounds of paired runs choose one candidate, and new runs confirm it, on
+//! the second input as well; effects are compared once more.
 
-use super::candidates::{Candidate, Candidates, candidates};
-use super::prefetched::Prefetched;
+use super::candidate::{Candidate, Candidates};
+use super::kept_edit::KeptEdit;
 use super::stalling::Stalling;
+use super::{pools, prefetches};
 use crate::commands::study::confirm::{Confirmation, EQUAL, SEED, change_of, is_less};
 use crate::commands::study::plan::Plan;
 use crate::commands::study::result_files::PATCH;
@@ -15,8 +17,9 @@ use crate::terminal::typed_command;
 use anyhow::{Context, Result};
 use lineup_advise::meaning::Meaning;
 use lineup_advise::patch::unified_diff;
+use lineup_advise::pool::Pools;
 use lineup_advise::prefetch::Prefetches;
-use lineup_advise::proposal::Advice;
+use lineup_advise::proposal::{Advice, PooledType};
 use lineup_advise::sources::Sources;
 use lineup_advise::usage::Usage;
 use lineup_model::abi::Abi;
@@ -27,7 +30,7 @@ use lineup_prove::elimination::{Elimination, EliminationPlan, Fate};
 use lineup_prove::metric::ELAPSED;
 use lineup_prove::run::Variant;
 use lineup_report::placement::{Action, ConfirmedInput};
-use lineup_report::study::{LeverReport, PREFETCH};
+use lineup_report::study::{LeverReport, POOLS, PREFETCH};
 use lineup_study::interrupt::Interrupts;
 use lineup_study::progress::Progress;
 use lineup_study::run::Run;
@@ -38,8 +41,40 @@ use lineup_study::source::scratch::{Role, Scratch, Tree};
 use lineup_study::source::texts;
 use std::path::Path;
 
-/// The setting of the lever.
-pub(crate) struct Prefetching<'p> {
+/// The kinds of edits that the clock judges.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum EditKind {
+    /// Objects in blocks of the program's own.
+    Pools,
+    /// The next object's line asked for ahead.
+    Prefetches,
+}
+
+impl EditKind {
+    /// The lever.
+    fn lever(self) -> &'static str {
+        match self {
+            EditKind::Pools => POOLS,
+            EditKind::Prefetches => PREFETCH,
+        }
+    }
+
+    /// Edits of the kind, in words.
+    fn several(self) -> &'static str {
+        match self {
+            EditKind::Pools => "pools",
+            EditKind::Prefetches => "prefetches",
+        }
+    }
+
+    fn without(self, why: impl Into<String>) -> LeverReport {
+        LeverReport::without_time(self.lever(), why)
+    }
+}
+
+/// The setting of a lever.
+pub(crate) struct TimedEdits<'p> {
+    pub(crate) kind: EditKind,
     pub(crate) options: &'p args::Options,
     pub(crate) plan: &'p Plan,
     /// The folder of the lever's results.
@@ -55,15 +90,16 @@ struct Built {
     tree: Tree,
 }
 
-impl Prefetching<'_> {
-    /// Tries prefetches. `known` is where the run stalls, where that was found before.
-    pub(crate) fn study(&self, known: Option<Stalling>) -> Result<(LeverReport, Option<Prefetched>)> {
-        let units = self.options.advice.units();
+impl TimedEdits<'_> {
+    /// Tries edits. `known` is where the run stalls, where that was found before.
+    pub(crate) fn study(&self, known: Option<Stalling>) -> Result<(LeverReport, Option<KeptEdit>)> {
+        let (kind, units) = (self.kind, self.options.advice.units());
+        let read = if kind == EditKind::Pools { "sources" } else { "loops" };
         if units == Units::Unread {
-            return Ok((without("not tried: --no-clang leaves the loops unread"), None));
+            return Ok((kind.without(format!("not tried: --no-clang leaves the {read} unread")), None));
         }
         let plan = self.plan;
-        self.stages.stage("building the program whose loops are read");
+        self.stages.stage(&format!("building the program whose {read} are read"));
         let scratch = Scratch::new(&plan.source, &plan.build, &plan.out, self.interrupts)?;
         let mut unchanged = scratch.copy(Role::Before)?;
         let program = plan.program.as_ref().unwrap_or(&plan.started);
@@ -72,25 +108,35 @@ impl Prefetching<'_> {
             Some(known) => known,
             None => self.stalling(&unchanged)?,
         };
-        let functions = stalling.functions();
-        if functions.is_empty() {
-            return Ok((without("not tried: no function stalls for 1 % of the modelled stalls"), None));
-        }
-        self.stages.stage("reading the loops of functions that stall");
-        let found = match chases(&reading, &unchanged.path, &functions) {
-            Ok(found) => found,
-            Err(why) => return Ok((without(format!("not tried: {why}")), None)),
-        };
-        let meaning = Meaning { chases: found, ..reading.meaning() };
         let sources = texts::read(scratch.source(), scratch.leave_out())?;
         let sources = reading.in_their_languages(&sources);
-        let Candidates { list, refused } = candidates(&meaning, &stalling);
+        let (meaning, Candidates { list, refused }) = match kind {
+            EditKind::Pools => {
+                let meaning = reading.meaning();
+                let options =
+                    lineup_advise::options::Options { meaning: meaning.clone(), ..plan.advice.clone() };
+                let found = pools::candidates(&sources, &options, &stalling);
+                (meaning, found)
+            }
+            EditKind::Prefetches => {
+                let functions = stalling.functions();
+                if functions.is_empty() {
+                    let why = "not tried: no function stalls for 1 % of the modelled stalls";
+                    return Ok((kind.without(why), None));
+                }
+                self.stages.stage("reading the loops of functions that stall");
+                let chases = match chases(&reading, &unchanged.path, &functions) {
+                    Ok(chases) => chases,
+                    Err(why) => return Ok((kind.without(format!("not tried: {why}")), None)),
+                };
+                let meaning = Meaning { chases, ..reading.meaning() };
+                let found = prefetches::candidates(&meaning, &stalling);
+                (meaning, found)
+            }
+        };
         if list.is_empty() {
-            let result = match refused.len() {
-                0 => "not tried: no loop of a function that stalls follows pointers or indexes by values in memory".into(),
-                loops => format!("not tried: none of {loops} loops that stall can be prefetched"),
-            };
-            return Ok((LeverReport { details: refused, ..without(result) }, None));
+            let result = no_candidate(kind, refused.len());
+            return Ok((LeverReport { details: refused, ..kind.without(result) }, None));
         }
         let build =
             ReadBuild { scratch: &scratch, reading: &reading, unchanged: &unchanged, meaning: &meaning };
@@ -102,15 +148,16 @@ impl Prefetching<'_> {
         let Some(chosen) = chosen.and_then(|at| built.into_iter().nth(at)) else { return Ok((report, None)) };
         let edited = chosen.advice.edited.clone();
         let diff = unified_diff(&sources, &edited);
-        let message = message(&report, &chosen);
+        let message = message(kind, &report, &chosen);
         result_files::put(self.out, PATCH, &(message.clone() + &diff))?;
         let patch = self.out.join(PATCH);
         let apply = Action {
-            purpose: "apply the patch of prefetches".into(),
+            purpose: format!("apply the patch of {}", kind.several()),
             text: typed_command::line(patch_command::apply(&plan.source, &patch)),
         };
         let report = LeverReport { actions: vec![apply], ..report };
-        Ok((report, Some(Prefetched { tree: chosen.tree, edited, patch, message, scratch })))
+        let tree = chosen.tree;
+        Ok((report, Some(KeptEdit { lever: kind.lever(), tree, edited, patch, message, scratch })))
     }
 
     /// Where a run of the unchanged program stalls.
@@ -133,7 +180,8 @@ impl Prefetching<'_> {
         let program = self.plan.program.as_ref().unwrap_or(&self.plan.started);
         let total = list.len();
         for (place, candidate) in list.into_iter().enumerate() {
-            self.stages.stage(&format!("building program {} of {total} with prefetches", place + 1));
+            let several = self.kind.several();
+            self.stages.stage(&format!("building program {} of {total} with {several}", place + 1));
             let judge = BuildJudge::new(
                 read.scratch,
                 program,
@@ -144,7 +192,8 @@ impl Prefetching<'_> {
             let mut judge = judge.in_copy(Role::Optimised(place));
             let options = lineup_advise::options::Options {
                 meaning: read.meaning.clone(),
-                prefetches: candidate.wanted.clone(),
+                prefetches: candidate.prefetches.clone(),
+                pools: candidate.pools.clone(),
                 ..self.plan.advice.clone()
             };
             let (usage, types) = (Usage::empty(Abi::X86_64), Types::default());
@@ -155,9 +204,9 @@ impl Prefetching<'_> {
                 options: &options,
                 judge: &mut judge,
             };
-            let advice = lineup_advise::advise_with(&[&Prefetches], task)?;
+            let advice = lineup_advise::advise_with(&[&Pools, &Prefetches], task)?;
             self.interrupts.check()?;
-            if advice.prefetches.is_empty() {
+            if advice.edited.is_empty() {
                 let why = advice
                     .refusals
                     .last()
@@ -174,7 +223,8 @@ impl Prefetching<'_> {
     /// Chooses one candidate and confirms it; returns its place where it gains.
     fn compare(&self, unchanged: &Tree, built: &[Built]) -> Result<(LeverReport, Option<usize>)> {
         if built.is_empty() {
-            return Ok((without("not tried: no program with prefetches was built"), None));
+            let why = format!("not tried: no program with {} was built", self.kind.several());
+            return Ok((self.kind.without(why), None));
         }
         let confirmation =
             Confirmation { options: self.options, interrupts: self.interrupts, stages: self.stages };
@@ -186,15 +236,17 @@ impl Prefetching<'_> {
         let compare = ComparePlan { margin: self.options.margin.0, seed: SEED, ..ComparePlan::default() };
         let max_time_ns = self.options.max_time.saturating_mul(1_000_000_000);
         let plan = EliminationPlan { candidates: built.len(), compare, max_time_ns };
-        let among = format!("with {} prefetches", built.len());
+        let among = format!("with {} {}", built.len(), self.kind.several());
         let mut result = confirmation.eliminated(runs.clone(), &plan, &among)?;
         if let Some(error) = result.cut_short.take() {
-            return Err(anyhow::Error::from_boxed(error)).context("the rounds that choose a prefetch");
+            return Err(anyhow::Error::from_boxed(error))
+                .with_context(|| format!("the rounds that choose {}", self.kind.several()));
         }
         let details =
             (1..).map(Variant).zip(built).map(|(at, one)| tried(at, &one.candidate, &result)).collect();
         let Some(last) = result.last() else {
-            let report = without("every program with prefetches printed something else");
+            let why = format!("every program with {} printed something else", self.kind.several());
+            let report = self.kind.without(why);
             return Ok((LeverReport { details, ..report }, None));
         };
         let at = last.0 - 1;
@@ -221,12 +273,13 @@ impl Prefetching<'_> {
         {
             let (confirmed, cut_short) = confirmation.on_input(runs, (is_second, is_unrepeatable))?;
             if let Some(error) = cut_short {
-                return Err(anyhow::Error::from_boxed(error)).context("the runs that confirm a prefetch");
+                return Err(anyhow::Error::from_boxed(error))
+                    .with_context(|| format!("the runs that confirm {}", self.kind.several()));
             }
             inputs.extend(confirmed);
         }
         let effects = confirmation.effects([&pair[0], &pair[1]])?;
-        Ok(report(words, &inputs, &effects, self.options.margin.0))
+        Ok(report((self.kind, words), &inputs, &effects, self.options.margin.0))
     }
 }
 
@@ -238,8 +291,22 @@ struct ReadBuild<'r> {
     meaning: &'r Meaning,
 }
 
-fn without(why: impl Into<String>) -> LeverReport {
-    LeverReport::without_time(PREFETCH, why)
+/// The reason why nothing is tried.
+fn no_candidate(kind: EditKind, refused: usize) -> String {
+    match (kind, refused) {
+        (EditKind::Pools, 0) => {
+            "not tried: no type of objects stalls for 1 % of the modelled stalls that headers and room cost"
+                .into()
+        }
+        (EditKind::Pools, types) => format!("not tried: none of {types} types that stall can have a pool"),
+        (EditKind::Prefetches, 0) => {
+            "not tried: no loop of a function that stalls follows pointers or indexes by values in memory"
+                .into()
+        }
+        (EditKind::Prefetches, loops) => {
+            format!("not tried: none of {loops} loops that stall can be prefetched")
+        }
+    }
 }
 
 /// A candidate's end in the rounds, in a sentence.
@@ -257,8 +324,13 @@ fn tried(at: Variant, candidate: &Candidate, result: &Elimination) -> String {
 }
 
 /// The result, from the chosen candidate's figures on each input.
-fn report(words: &str, inputs: &[ConfirmedInput], effects: &str, margin: f64) -> LeverReport {
-    let Some(first) = inputs.first() else { return without("no comparison of a prefetch was made") };
+fn report(
+    (kind, words): (EditKind, &str),
+    inputs: &[ConfirmedInput],
+    effects: &str,
+    margin: f64,
+) -> LeverReport {
+    let Some(first) = inputs.first() else { return kind.without("no comparison was made") };
     let figures: Vec<String> = inputs
         .iter()
         .map(|input| {
@@ -285,11 +357,18 @@ fn report(words: &str, inputs: &[ConfirmedInput], effects: &str, margin: f64) ->
             format!("not confirmed: {words}: {figures}; effects {effects}{}", least.unwrap_or_default())
         }
     };
-    LeverReport { elapsed: Some(first.elapsed.clone()), is_gain, ..without(result) }
+    LeverReport { elapsed: Some(first.elapsed.clone()), is_gain, ..kind.without(result) }
 }
 
 /// The message at the head of the patch, its first line the subject.
-fn message(report: &LeverReport, chosen: &Built) -> String {
+fn message(kind: EditKind, report: &LeverReport, chosen: &Built) -> String {
+    if kind == EditKind::Pools {
+        let types: Vec<&PooledType> = chosen.advice.pools.iter().flat_map(|one| &one.types).collect();
+        let names: Vec<&str> = types.iter().map(|one| one.type_name.as_str()).collect();
+        let lines: String = types.iter().map(|one| format!("- {}.\n", one.in_words())).collect();
+        let names = names.join(", ");
+        return format!("take objects of {names} from blocks\n\n{lines}\nEvidence: {}.\n\n", report.result);
+    }
     let places = chosen.advice.prefetches.iter().flat_map(|one| &one.places);
     let places: Vec<String> =
         places.map(|place| format!("- {}: {}\n", place.in_words(), place.statement)).collect();
@@ -304,5 +383,5 @@ fn message(report: &LeverReport, chosen: &Built) -> String {
 pub(crate) fn write_details(out: &Path, report: &LeverReport) -> Result<()> {
     let lines: Vec<String> =
         std::iter::once(&report.result).chain(&report.details).map(|line| format!("{line}\n")).collect();
-    result_files::put(out, "prefetch.txt", &lines.concat())
+    result_files::put(out, &format!("{}.txt", report.lever), &lines.concat())
 }

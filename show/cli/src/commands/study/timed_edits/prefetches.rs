@@ -1,5 +1,6 @@
-//! The programs that a study of prefetches compares: each place at each distance, and all places together.
+//! Candidates of prefetches: each place at each distance, and all places together.
 
+use super::candidate::{Candidate, Candidates};
 use super::stalling::{LEAST, Stalling};
 use lineup_advise::meaning::Meaning;
 use lineup_advise::options::WantedPrefetch;
@@ -15,22 +16,6 @@ const TOGETHER: u32 = 16;
 
 /// Programs at most, all places together included.
 pub(crate) const MOST: usize = 9;
-
-/// A program to try.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Candidate {
-    /// Its prefetches.
-    pub(crate) wanted: Vec<WantedPrefetch>,
-    /// Its prefetches in words.
-    pub(crate) words: String,
-}
-
-/// The candidates, and a sentence on each loop that has none.
-#[derive(Default, Debug)]
-pub(crate) struct Candidates {
-    pub(crate) list: Vec<Candidate>,
-    pub(crate) refused: Vec<String>,
-}
 
 /// Candidates for the loops of functions that stall, those with the largest bounds first.
 pub(crate) fn candidates(meaning: &Meaning, stalling: &Stalling) -> Candidates {
@@ -64,13 +49,13 @@ pub(crate) fn candidates(meaning: &Meaning, stalling: &Stalling) -> Candidates {
         }
         chosen.push(WantedPrefetch {
             chase: at,
-            turns: own.first().and_then(|one| one.wanted[0].turns).map(|_| TOGETHER),
+            turns: own.first().and_then(|one| one.prefetches[0].turns).map(|_| TOGETHER),
         });
         all.list.extend(own);
     }
     if chosen.len() > 1 {
         let words = format!("all {} places together", chosen.len());
-        all.list.push(Candidate { wanted: chosen, words });
+        all.list.push(Candidate { prefetches: chosen, words, ..Candidate::default() });
     }
     all
 }
@@ -82,8 +67,9 @@ fn of_place(at: usize, chase: &Chase, bound: f64) -> Vec<Candidate> {
         Address::Element { .. } => DISTANCES.map(Some).to_vec(),
     };
     let candidate = |turns: Option<u32>| Candidate {
-        wanted: vec![WantedPrefetch { chase: at, turns }],
+        prefetches: vec![WantedPrefetch { chase: at, turns }],
         words: format!("{}, {}: `{}`", chase.place(), hidden(bound), statement(ahead, turns)),
+        ..Candidate::default()
     };
     distances.into_iter().map(candidate).collect()
 }

@@ -1,11 +1,13 @@
-//! Prefetches that were tried.
+//! An edit that was tried and gains.
 
 use lineup_study::source::scratch::{Scratch, Tree};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// A program with prefetches that gain.
-pub(crate) struct Prefetched {
+/// A program with pools or prefetches that gain.
+pub(crate) struct KeptEdit {
+    /// The lever, in words.
+    pub(crate) lever: &'static str,
     pub(crate) tree: Tree,
     /// The changed texts, whole, by path.
     pub(crate) edited: BTreeMap<String, String>,

@@ -1,0 +1,73 @@
+//! Candidates of pools: each type alone, and all types together.
+
+use super::candidate::{Candidate, Candidates};
+use super::stalling::{LEAST, Stalling};
+use lineup_advise::options::{Options, WantedPool};
+use lineup_advise::pool::refusal;
+use lineup_advise::sources::Sources;
+use lineup_model::figure;
+
+/// Types at most.
+const MOST_TYPES: usize = 4;
+
+/// The C library's header of an object, the multiple that its sizes are rounded to, and its smallest size, in bytes.
+const HEADER: u64 = 8;
+const GRANULE: u64 = 16;
+const SMALLEST: u64 = 32;
+
+/// Candidates for the types of objects that stall, those with the largest bounds first. Objects in blocks save the lines
+/// of headers and of room behind objects.
+pub(crate) fn candidates(sources: &Sources, options: &Options, stalling: &Stalling) -> Candidates {
+    let objects = stalling.objects().iter().map(|object| {
+        let saved = 1.0 - object.size_bytes as f64 / taken(object.size_bytes) as f64;
+        let wanted = WantedPool { type_name: object.type_name.clone(), size_bytes: object.size_bytes };
+        (wanted, object.share * saved)
+    });
+    let mut objects: Vec<(WantedPool, f64)> = objects.filter(|(_, bound)| *bound >= LEAST).collect();
+    objects.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+    let mut all = Candidates::default();
+    let mut pools = Vec::new();
+    for (wanted, bound) in objects {
+        let words = in_words(&wanted, bound);
+        match refusal(sources, options, &wanted) {
+            Some(why) => all.refused.push(format!("{words}: no pool, since {why}")),
+            None if pools.len() == MOST_TYPES => {
+                all.refused.push(format!("{words}: not tried, since others stall more"));
+            }
+            None => {
+                pools.push(wanted.clone());
+                all.list.push(Candidate { pools: vec![wanted], words, ..Candidate::default() });
+            }
+        }
+    }
+    if pools.len() > 1 {
+        let names: Vec<&str> = pools.iter().map(|one| one.type_name.as_str()).collect();
+        let words = format!("pools for {}", names.join(", "));
+        all.list.push(Candidate { pools, words, ..Candidate::default() });
+    }
+    all
+}
+
+fn in_words(wanted: &WantedPool, bound: f64) -> String {
+    let WantedPool { type_name, size_bytes } = wanted;
+    format!(
+        "a pool for {type_name} ({size_bytes} of {} bytes, upper bound −{} of modelled stalls)",
+        taken(*size_bytes),
+        figure::share(bound)
+    )
+}
+
+/// Bytes that the C library takes for an object.
+fn taken(size_bytes: u64) -> u64 {
+    size_bytes.saturating_add(HEADER).next_multiple_of(GRANULE).max(SMALLEST)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn objects_take_a_header_and_room() {
+        assert_eq!([1, 16, 24, 25, 40, 41, 48].map(taken), [32, 32, 32, 48, 48, 64, 64]);
+    }
+}
