@@ -21,14 +21,14 @@ pub enum Dependence {
 pub struct SplitHold {
     /// The member that stays; `None` when all stay.
     pub member: Option<String>,
-    /// The part of the object that the use depends on.
-    pub on: Dependence,
     /// Why, as a part of a sentence.
     pub reason: String,
     /// File, relative to the source folder where it lies in it.
     pub path: String,
     /// Line, from 1.
     pub line: u32,
+    /// The part of the object that the use depends on.
+    pub on: Dependence,
 }
 
 /// A declaration of a variable that is an object of a struct of C, an array of them, or a pointer of a file to one.
@@ -96,6 +96,11 @@ impl SplitFacts {
             Dependence::Address => self.ends_memory,
             Dependence::Origin => true,
         })
+    }
+
+    /// The uses that may see at which multiple of bytes objects lie: of 16 where `malloc` makes them.
+    pub fn holds_of_addresses(&self) -> impl Iterator<Item = &SplitHold> {
+        self.holds.iter().filter(|hold| hold.on == Dependence::Address)
     }
 }
 

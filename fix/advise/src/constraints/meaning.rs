@@ -72,6 +72,8 @@ pub struct SplitMeaning {
     pub has_one_thread: bool,
     /// Uses for which objects cannot lie in blocks of the program's own.
     pub out_of_blocks: Vec<Binding>,
+    /// Uses that may see at which multiple of bytes objects lie.
+    pub of_addresses: Vec<Binding>,
 }
 
 /// A declaration of a variable that is an object of a struct of C, an array of them, or a pointer of a file to one.

@@ -68,6 +68,7 @@ pub(crate) fn read_calls(folder: &Path, calls: &[&str], name: &str) -> Meaning {
         moved_pointers: facts.moved_pointers.clone(),
         has_one_thread: facts.has_one_thread,
         out_of_blocks: facts.holds_out_of_blocks().map(held).collect(),
+        of_addresses: facts.holds_of_addresses().map(held).collect(),
     };
     let members = members.into_iter().collect();
     Meaning { splits: vec![split], members, is_of_all_units: true, ..Meaning::default() }

@@ -270,6 +270,7 @@ fn split(ty: &CheckedType) -> Option<SplitMeaning> {
         moved_pointers: facts.moved_pointers.clone(),
         has_one_thread: facts.has_one_thread,
         out_of_blocks: facts.holds_out_of_blocks().map(held).collect(),
+        of_addresses: facts.holds_of_addresses().map(held).collect(),
     })
 }
 

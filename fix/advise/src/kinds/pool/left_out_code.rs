@@ -32,9 +32,12 @@ fn in_conditions(lexed: &Lexed<'_>, word: &str) -> Vec<u32> {
             match directive_word(text) {
                 "if" | "ifdef" | "ifndef" if Some(index) == guard => conditions.push(Condition::Always),
                 "if" | "ifdef" | "ifndef" => conditions.push(Condition::of(text)),
-                "elif" | "elifdef" | "elifndef" | "else" => {
+                word @ ("elif" | "elifdef" | "elifndef" | "else") => {
                     if let Some(last) = conditions.last_mut() {
-                        *last = last.other();
+                        *last = match last.other() {
+                            Condition::Always if word != "else" => Condition::Depends,
+                            other => other,
+                        };
                     }
                 }
                 "endif" => drop(conditions.pop()),

@@ -11,7 +11,7 @@ mod left_out_code;
 mod text;
 
 use crate::constraints::constraint::{Binding, Constraint};
-use crate::constraints::meaning::{Meaning, SeenBy};
+use crate::constraints::meaning::{Meaning, SeenBy, SplitMeaning};
 use crate::error::AdviseError;
 use crate::kind::{Description, FixKind, KindName, Task};
 use crate::kinds::cold_part::heap_text::Calls;
@@ -21,6 +21,9 @@ use crate::proposal::{Advice, POOL, PoolProposal, PooledType, Refusal};
 use crate::text::sources::Sources;
 use std::collections::BTreeMap;
 use text::PoolText;
+
+/// Objects from `malloc` lie at multiples of this.
+const MALLOC_ALIGN_BYTES: u64 = 16;
 
 /// Pools of single objects.
 pub struct Pools;
@@ -129,7 +132,26 @@ fn plan(sources: &Sources, options: &Options, wanted: &WantedPool) -> Result<Poo
     if let Some((path, line)) = left_out_code::that_ends_memory(sources, &split.heap_calls) {
         return Err(refused("code that other settings compile may end its objects").at(&path, line));
     }
+    let slot_bytes = text::slot_bytes(wanted, !calls.ending.is_empty());
+    let is_packed = !slot_bytes.is_multiple_of(MALLOC_ALIGN_BYTES);
+    if let Some(hold) = needs_multiple(meaning, split).filter(|_| is_packed) {
+        return Err(hold);
+    }
     text::write(sources, split, &calls, wanted)
+}
+
+/// A use that may need objects at the multiples at which `malloc` puts them: wide loads fault elsewhere, and the low bits
+/// of an address may hold something.
+fn needs_multiple(meaning: &Meaning, split: &SplitMeaning) -> Option<Binding> {
+    const UNLIKE_OBJECTS: [Constraint; 4] =
+        [Constraint::UsedAsOtherType, Constraint::MemorySpan, Constraint::ReadAsBytes, Constraint::Assembly];
+    let types = meaning.types.iter().filter(|ty| ty.names.iter().any(|name| split.names.contains(name)));
+    let holds = types.flat_map(|ty| &ty.holds).map(|hold| &hold.binding);
+    let mut holds = holds.filter(|hold| UNLIKE_OBJECTS.contains(&hold.constraint)).chain(&split.of_addresses);
+    let hold = holds.next()?;
+    let detail = hold.detail.as_deref().unwrap_or_default();
+    let because = format!("malloc puts objects at multiples of 16 bytes, and this may need it: {detail}");
+    Some(Binding { constraint: Constraint::NotInBlocks, names: Vec::new(), ..hold.clone().because(because) })
 }
 
 /// A use by which other programs know the type: they may end its objects.

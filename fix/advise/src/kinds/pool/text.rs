@@ -66,7 +66,7 @@ pub(super) fn write(
     let in_file = |path: &&str| single().filter(|(own, ..)| own == path).count();
     let home = makers.iter().copied().max_by_key(in_file).unwrap_or_default();
     let is_shared = starts.len() > 1;
-    let slot_bytes = wanted.size_bytes.max(if has_ends { POINTER_BYTES } else { 1 });
+    let slot_bytes = slot_bytes(wanted, has_ends);
     let block = (BLOCK_BYTES / slot_bytes).max(LEAST_OBJECTS);
     let pool = Pool { names: &names, calls, has_ends, block, is_shared };
     let wrappers: Vec<&HeapWrapper> =
@@ -95,6 +95,14 @@ pub(super) fn write(
         block,
     };
     Ok(PoolText { edits, pooled })
+}
+
+/// Bytes from one object of a block to the next. An object that comes back holds a pointer.
+pub(super) fn slot_bytes(wanted: &WantedPool, has_ends: bool) -> u64 {
+    match has_ends {
+        true => wanted.size_bytes.max(POINTER_BYTES).next_multiple_of(POINTER_BYTES),
+        false => wanted.size_bytes.max(1),
+    }
 }
 
 /// The declaration, by the first of the names that has one.

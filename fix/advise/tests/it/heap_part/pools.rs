@@ -75,13 +75,18 @@ fn kept() -> String {
 }
 
 fn advised(files: &[(&str, &str)], change: impl FnOnce(&mut Options)) -> Advice {
+    advised_of(files, 24, change)
+}
+
+/// The same for a tree of this size.
+fn advised_of(files: &[(&str, &str)], size_bytes: u64, change: impl FnOnce(&mut Options)) -> Advice {
     let calls: Vec<String> = files
         .iter()
         .filter(|(path, _)| path.ends_with(".c"))
         .map(|(path, _)| format!("cc -std=gnu11 -c {path}"))
         .collect();
     let calls: Vec<&str> = calls.iter().map(String::as_str).collect();
-    let pools = vec![WantedPool { type_name: "tree".to_owned(), size_bytes: 24 }];
+    let pools = vec![WantedPool { type_name: "tree".to_owned(), size_bytes }];
     let mut options = Options { meaning: read_files(files, &calls, "tree"), pools, ..Options::default() };
     change(&mut options);
     let (usage, types) = (Usage::empty(Abi::X86_64), Types::default());
@@ -188,6 +193,20 @@ static struct tree *tree_new(void)
 }
 "#;
     assert!(edited["a.c"].contains(functions) && !edited["a.c"].contains("union"), "{}", edited["a.c"]);
+    // Three numbers of eight bytes lie at multiples of eight, and of sixteen from the allocator.
+    for (above, reason) in [
+        ("unsigned long tag(tree_t *of) { return (unsigned long)of & 15; }", "multiples of 16 bytes"),
+        (
+            "#include <string.h>\nvoid put(char *to, tree_t *of) { memcpy(to, &of, sizeof of); }",
+            "multiples of 16 bytes",
+        ),
+    ] {
+        let text = kept().replace("int main(void)\n", &format!("{above}\nint main(void)\n"));
+        refused(&[("a.c", &text)], reason);
+        let wide = text.replace("    int value;\n", "    int value, other[2];\n");
+        let wide = advised_of(&[("a.c", &wide)], 32, |_| {});
+        assert_eq!(wide.pools.len(), 1, "{above}: {:?}", wide.refusals);
+    }
     // Old programs declare the function by themselves.
     let old = kept().replace(
         "#include <stdlib.h>\n",
