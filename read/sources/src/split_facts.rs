@@ -10,7 +10,9 @@ use std::collections::{BTreeMap, BTreeSet};
 pub enum Dependence {
     /// The places and values of its members.
     Layout,
-    /// Its address, as one that other code may give to `free` or `realloc`.
+    /// Its memory, which other code may make or end.
+    Memory,
+    /// Its address, as one that other code may give to `free` or `realloc`, or whose bits it may read.
     Address,
     /// Its declaration, or the calls that make and end it.
     Origin,
@@ -93,7 +95,7 @@ impl SplitFacts {
     pub fn holds_out_of_blocks(&self) -> impl Iterator<Item = &SplitHold> {
         self.holds.iter().filter(|hold| match hold.on {
             Dependence::Layout => false,
-            Dependence::Address => self.ends_memory,
+            Dependence::Memory | Dependence::Address => self.ends_memory,
             Dependence::Origin => true,
         })
     }

@@ -77,8 +77,7 @@ pub(super) fn write(
     let lexed = sources.lexed(home).ok_or_else(|| unclear(&found, "a call is not in the sources"))?;
     let at = starts.get(home).and_then(|start| before_statement(&lexed, *start));
     let at = at.ok_or_else(|| unclear(&found, "no place for functions is found before its calls"))?;
-    let member = found.lexed.text.lines().find(|line| line.starts_with([' ', '\t'])).unwrap_or_default();
-    let style = Style::of(lexed.text, member, false);
+    let style = Style::of(lexed.text, indented_line(lexed.text), false);
     edits.entry(home.to_owned()).or_default().push((at..at, pool.functions(&style)));
     if is_shared {
         if found.path.ends_with(".c") {
@@ -95,6 +94,13 @@ pub(super) fn write(
         block,
     };
     Ok(PoolText { edits, pooled })
+}
+
+/// The first line that shows how a file is indented; lines of comments do not.
+fn indented_line(text: &str) -> &str {
+    let is_of_code =
+        |line: &&str| line.starts_with([' ', '\t']) && !line.trim_start().starts_with(['*', '/']);
+    text.lines().find(is_of_code).unwrap_or_default()
 }
 
 /// Bytes from one object of a block to the next. An object that comes back holds a pointer.

@@ -193,6 +193,10 @@ static struct tree *tree_new(void)
 }
 "#;
     assert!(edited["a.c"].contains(functions) && !edited["a.c"].contains("union"), "{}", edited["a.c"]);
+    let held = "struct park { long number; tree_t oak; };\n\
+                struct park *park(void) { return (struct park *)malloc(sizeof(struct park)); }";
+    let held = kept().replace("int main(void)\n", &format!("{held}\nint main(void)\n"));
+    refused(&[("a.c", &held)], "another type holds an object by value");
     // Three numbers of eight bytes lie at multiples of eight, and of sixteen from the allocator.
     for (above, reason) in [
         ("unsigned long tag(tree_t *of) { return (unsigned long)of & 15; }", "multiples of 16 bytes"),

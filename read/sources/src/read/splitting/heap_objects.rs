@@ -55,8 +55,8 @@ impl<'u> Reader<'u, '_> {
             }
             CXCursor_FieldDecl => {
                 let held = self.classes_in(cursor.ty());
-                let reason = "another type holds an object by value";
-                self.forbid_on(Dependence::Address, held, reason, cursor);
+                // Calls that make the other type are calls that make objects, too.
+                self.forbid(held, "another type holds an object by value", cursor);
             }
             CXCursor_CStyleCastExpr | CXCursor_UnexposedExpr => self.note_pointer_cast(cursor, children),
             CXCursor_UnaryExpr => self.note_size(cursor),
@@ -225,7 +225,7 @@ impl<'u> Reader<'u, '_> {
                     self.splitting.measured_to_make.insert(size.expression_identity());
                     self.note_wrapped_call(made, target, &reason, cursor);
                 }
-                None => self.forbid_on(Dependence::Address, target.clone(), &reason, cursor),
+                None => self.forbid_on(Dependence::Memory, target.clone(), &reason, cursor),
             };
         };
         let own = self.size_of_objects(call, function, (to, target));
@@ -244,11 +244,11 @@ impl<'u> Reader<'u, '_> {
             }
             (None, _) => {
                 let reason = "memory is asked for by another size than that of its objects";
-                self.forbid_on(Dependence::Address, target.clone(), reason, cursor);
+                self.forbid_on(Dependence::Memory, target.clone(), reason, cursor);
             }
             _ => {
                 let reason = "a macro makes its objects";
-                self.forbid_on(Dependence::Address, target.clone(), reason, cursor);
+                self.forbid_on(Dependence::Memory, target.clone(), reason, cursor);
             }
         }
     }

@@ -18,7 +18,10 @@ const SMALLEST: u64 = 32;
 /// Candidates for the types of objects that stall, those with the largest bounds first. Objects in blocks save the lines
 /// of headers and of room behind objects.
 pub(crate) fn candidates(sources: &Sources, options: &Options, stalling: &Stalling) -> Candidates {
-    let objects = stalling.objects().iter().map(|object| {
+    // Others are types of libraries.
+    let is_own = |name: &String| options.meaning.splits.iter().any(|split| split.names.contains(name));
+    let own = stalling.objects().iter().filter(|object| is_own(&object.type_name));
+    let objects = own.map(|object| {
         let saved = 1.0 - object.size_bytes as f64 / taken(object.size_bytes) as f64;
         let wanted = WantedPool { type_name: object.type_name.clone(), size_bytes: object.size_bytes };
         (wanted, object.share * saved)
