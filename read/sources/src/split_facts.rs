@@ -14,6 +14,8 @@ pub enum Dependence {
     Memory,
     /// Its address, as one that other code may give to `free` or `realloc`, or whose bits it may read.
     Address,
+    /// The bits of its address alone: it is no reason to keep members in the object.
+    Bits,
     /// Its declaration, or the calls that make and end it.
     Origin,
 }
@@ -90,11 +92,16 @@ pub struct SplitFacts {
 }
 
 impl SplitFacts {
+    /// The uses for which members stay in the object.
+    pub fn holds_in_object(&self) -> impl Iterator<Item = &SplitHold> {
+        self.holds.iter().filter(|hold| hold.on != Dependence::Bits)
+    }
+
     /// The uses for which objects cannot lie in blocks of the program's own, where only the calls that are known end
     /// them.
     pub fn holds_out_of_blocks(&self) -> impl Iterator<Item = &SplitHold> {
         self.holds.iter().filter(|hold| match hold.on {
-            Dependence::Layout => false,
+            Dependence::Layout | Dependence::Bits => false,
             Dependence::Memory | Dependence::Address => self.ends_memory,
             Dependence::Origin => true,
         })
@@ -102,7 +109,7 @@ impl SplitFacts {
 
     /// The uses that may see at which multiple of bytes objects lie: of 16 where `malloc` makes them.
     pub fn holds_of_addresses(&self) -> impl Iterator<Item = &SplitHold> {
-        self.holds.iter().filter(|hold| hold.on == Dependence::Address)
+        self.holds.iter().filter(|hold| matches!(hold.on, Dependence::Address | Dependence::Bits))
     }
 }
 

@@ -52,7 +52,7 @@ pub(crate) fn read_calls(folder: &Path, calls: &[&str], name: &str) -> Meaning {
     };
     let split = SplitMeaning {
         names: ty.names.clone(),
-        holds: facts.holds.iter().map(held).collect(),
+        holds: facts.holds_in_object().map(held).collect(),
         named: facts.named.iter().cloned().collect(),
         initialised: facts.initialised.iter().cloned().collect(),
         is_compared: facts.is_compared,

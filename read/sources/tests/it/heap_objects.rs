@@ -1,7 +1,7 @@
 //! Where members of structs of C are named, where objects of them are made and ended, and what keeps them in one piece.
 
 use crate::program::Program;
-use lineup_sources::SplitFacts;
+use lineup_sources::{SplitFacts, SplitHold};
 
 const STRUCT: &str = "#include <stdlib.h>
 #include <string.h>
@@ -24,8 +24,9 @@ fn calls(code: &str) -> Vec<String> {
 
 /// `member: reason` of each hold, `*` for all members.
 pub(crate) fn holds(code: &str) -> Vec<String> {
-    let holds = facts(code).holds;
-    holds.iter().map(|hold| format!("{}: {}", hold.member.as_deref().unwrap_or("*"), hold.reason)).collect()
+    let facts = facts(code);
+    let said = |hold: &SplitHold| format!("{}: {}", hold.member.as_deref().unwrap_or("*"), hold.reason);
+    facts.holds_in_object().map(said).collect()
 }
 
 #[track_caller]
@@ -299,6 +300,9 @@ fn objects_that_other_code_may_end_lie_where_they_are() {
     let outer =
         out_of_blocks("struct u { struct t one; }; struct u *f(void) { return malloc(sizeof(struct u)); }");
     assert_eq!(outer, ["another type holds an object by value"]);
+    let bits = |code: &str| facts(code).holds_of_addresses().count();
+    assert_eq!(bits("union u { struct t *one; unsigned long bits; };"), 1);
+    assert_eq!(bits("union u { struct t *one; int value; };"), 0);
     let own = out_of_blocks("void free(void *p) { (void)p; }");
     assert!(own.iter().any(|one| one.contains("a function free of its own")), "{own:#?}");
 }

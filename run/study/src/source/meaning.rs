@@ -254,7 +254,7 @@ fn split(ty: &CheckedType) -> Option<SplitMeaning> {
     };
     Some(SplitMeaning {
         names: ty.names.clone(),
-        holds: facts.holds.iter().map(held).collect(),
+        holds: facts.holds_in_object().map(held).collect(),
         named: facts.named.iter().cloned().collect(),
         initialised: facts.initialised.iter().cloned().collect(),
         is_compared: facts.is_compared,

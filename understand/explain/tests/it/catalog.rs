@@ -1,9 +1,8 @@
 //! One numbering for the types of several images.
 
+use crate::pieces::struct_of;
 use lineup_explain::catalog::Catalog;
-use lineup_model::types::{
-    Aggregate, AggregateKind, Language, Member, MemberRole, ScalarKind, Type, TypeId, TypeKind, Types,
-};
+use lineup_model::types::{Language, ScalarKind, Type, TypeId, TypeKind, Types};
 
 fn push(types: &mut Types, name: Option<&str>, kind: TypeKind, size_bytes: u64) -> TypeId {
     types.push(Type {
@@ -17,30 +16,16 @@ fn push(types: &mut Types, name: Option<&str>, kind: TypeKind, size_bytes: u64) 
     })
 }
 
-fn structure(members: &[(&str, TypeId, u64)]) -> TypeKind {
-    let members = members.iter().map(|(name, ty, offset)| Member {
-        name: Some((*name).into()),
-        ty: *ty,
-        offset_bits: Some(offset * 8),
-        bit_size: None,
-        declared_align: None,
-        role: MemberRole::Field,
-        declared_at: None,
-    });
-    let (members, kind) = (members.collect(), AggregateKind::Struct);
-    TypeKind::Aggregate(Aggregate { kind, members, static_members: Vec::new(), is_declaration: false })
-}
-
 /// A struct without a tag and a typedef of it, and a struct that holds one behind 8 bytes; with a typedef of the typedef
 /// in front, as C++ libraries have.
 fn types(typedef: &str, second: &str) -> (Types, TypeId, TypeId) {
     let mut types = Types::new();
     let number = push(&mut types, Some("int"), TypeKind::Scalar(ScalarKind::Integer { signed: true }), 4);
     let distant = push(&mut types, Some("native_lock_t"), TypeKind::Typedef(Some(TypeId(3))), 8);
-    let lock = push(&mut types, None, structure(&[("state", number, 0), (second, number, 4)]), 8);
+    let lock = push(&mut types, None, struct_of(&[("state", number, 0), (second, number, 4)]), 8);
     let named = push(&mut types, Some(typedef), TypeKind::Typedef(Some(lock)), 8);
     assert_eq!(named, TypeId(3), "the typedef that the other one names");
-    let shard = push(&mut types, Some("shard"), structure(&[("count", number, 0), ("lock", distant, 8)]), 16);
+    let shard = push(&mut types, Some("shard"), struct_of(&[("count", number, 0), ("lock", distant, 8)]), 16);
     (types, lock, shard)
 }
 

@@ -25,7 +25,8 @@ fn push(types: &mut Types, name: &str, size_bytes: u64, kind: TypeKind) -> TypeI
     })
 }
 
-fn structure(types: &mut Types, name: &str, size_bytes: u64, members: &[(&str, TypeId, u64)]) -> TypeId {
+/// A struct of members, each with its name, type and offset.
+pub(crate) fn struct_of(members: &[(&str, TypeId, u64)]) -> TypeKind {
     let members = members.iter().map(|(name, ty, offset)| Member {
         name: Some((*name).into()),
         ty: *ty,
@@ -36,8 +37,11 @@ fn structure(types: &mut Types, name: &str, size_bytes: u64, members: &[(&str, T
         declared_at: None,
     });
     let (members, kind) = (members.collect(), AggregateKind::Struct);
-    let aggregate = Aggregate { kind, members, static_members: Vec::new(), is_declaration: false };
-    push(types, name, size_bytes, TypeKind::Aggregate(aggregate))
+    TypeKind::Aggregate(Aggregate { kind, members, static_members: Vec::new(), is_declaration: false })
+}
+
+fn structure(types: &mut Types, name: &str, size_bytes: u64, members: &[(&str, TypeId, u64)]) -> TypeId {
+    push(types, name, size_bytes, struct_of(members))
 }
 
 /// A slice of structs of 24 bytes, and a struct with pointers to a number and to such a struct.

@@ -200,6 +200,7 @@ static struct tree *tree_new(void)
     // Three numbers of eight bytes lie at multiples of eight, and of sixteen from the allocator.
     for (above, reason) in [
         ("unsigned long tag(tree_t *of) { return (unsigned long)of & 15; }", "multiples of 16 bytes"),
+        ("union word { tree_t *tree; unsigned long bits; };", "multiples of 16 bytes"),
         (
             "#include <string.h>\nvoid put(char *to, tree_t *of) { memcpy(to, &of, sizeof of); }",
             "multiples of 16 bytes",

@@ -33,6 +33,9 @@ const ENDERS: [&str; 12] = [
     "tdestroy",
 ];
 
+/// The size of a pointer, in bytes.
+const POINTER_SIZE: u64 = 8;
+
 const AS_OTHER: &str = "a pointer to an object comes from one to something else, or becomes one";
 
 impl<'u> Reader<'u, '_> {
@@ -65,6 +68,9 @@ impl<'u> Reader<'u, '_> {
             CXCursor_UnionDecl if cursor.is_definition() => {
                 let held = self.pointed_to_in_union(cursor);
                 self.forbid_on(Dependence::Address, held, IN_UNION, cursor);
+                let numbered = self.shared_with_number(cursor);
+                let reason = "a union holds a pointer to an object or a number";
+                self.forbid_on(Dependence::Bits, numbered, reason, cursor);
             }
             CXCursor_FunctionDecl if cursor.is_definition() => {
                 self.note_allocator(cursor);
@@ -348,6 +354,20 @@ impl<'u> Reader<'u, '_> {
         match pointers.len() {
             0 | 1 => BTreeSet::new(),
             _ => pointers.into_iter().flat_map(|pointer| self.pointed_to(pointer)).collect(),
+        }
+    }
+
+    /// The structs that pointers in a union lead to which has a number as wide as a pointer: the program may read the bits
+    /// of an address.
+    fn shared_with_number(&mut self, union: Cursor<'u>) -> BTreeSet<String> {
+        let members = union.children().into_iter().filter(|member| member.kind() == CXCursor_FieldDecl);
+        let types: Vec<ClangType<'u>> = members.map(|member| member.ty().canonical()).collect();
+        let is_number = |ty: &ClangType<'u>| {
+            (CXType_Bool..=CXType_Int128).contains(&ty.kind()) && ty.size_bytes() == Some(POINTER_SIZE)
+        };
+        match types.iter().any(is_number) {
+            true => types.into_iter().flat_map(|ty| self.pointed_to(ty)).collect(),
+            false => BTreeSet::new(),
         }
     }
 
