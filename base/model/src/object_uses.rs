@@ -101,6 +101,22 @@ impl HeapFunction {
     }
 }
 
+/// Functions of the C library that end or resize memory which the program gives them, or ask the allocator about it.
+pub const MEMORY_ENDERS: [&str; 12] = [
+    "free",
+    "cfree",
+    "free_sized",
+    "free_aligned_sized",
+    "realloc",
+    "reallocarray",
+    "reallocf",
+    "getline",
+    "getdelim",
+    "__getdelim",
+    "malloc_usable_size",
+    "tdestroy",
+];
+
 /// A use of a member of a struct of C.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct MemberUse {

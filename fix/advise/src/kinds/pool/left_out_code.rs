@@ -3,14 +3,11 @@
 
 use crate::text::lex::{Kind, Lexed, directive_word};
 use crate::text::sources::Sources;
-use lineup_model::object_uses::HeapCall;
-
-/// The functions, as the reader of the sources knows them.
-const ENDERS: [&str; 4] = ["free", "realloc", "reallocarray", "getline"];
+use lineup_model::object_uses::{HeapCall, MEMORY_ENDERS};
 
 /// The first place of such code, file and line; the calls that are known aside.
 pub(super) fn that_ends_memory(sources: &Sources, known: &[HeapCall]) -> Option<(String, u32)> {
-    ENDERS.iter().find_map(|ender| {
+    MEMORY_ENDERS.iter().find_map(|ender| {
         sources.that_may_name(ender).find_map(|(path, _)| {
             let lexed = sources.lexed(path)?;
             let is_known = |line: u32| known.iter().any(|call| call.path == path && call.line == line);

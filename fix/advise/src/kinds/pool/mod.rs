@@ -145,8 +145,7 @@ fn plan(sources: &Sources, options: &Options, wanted: &WantedPool) -> Result<Poo
 fn needs_multiple(meaning: &Meaning, split: &SplitMeaning) -> Option<Binding> {
     const UNLIKE_OBJECTS: [Constraint; 4] =
         [Constraint::UsedAsOtherType, Constraint::MemorySpan, Constraint::ReadAsBytes, Constraint::Assembly];
-    let types = meaning.types.iter().filter(|ty| ty.names.iter().any(|name| split.names.contains(name)));
-    let holds = types.flat_map(|ty| &ty.holds).map(|hold| &hold.binding);
+    let holds = holds_of(meaning, &split.names);
     let mut holds = holds.filter(|hold| UNLIKE_OBJECTS.contains(&hold.constraint)).chain(&split.of_addresses);
     let hold = holds.next()?;
     let detail = hold.detail.as_deref().unwrap_or_default();
@@ -156,7 +155,11 @@ fn needs_multiple(meaning: &Meaning, split: &SplitMeaning) -> Option<Binding> {
 
 /// A use by which other programs know the type: they may end its objects.
 fn leaves_program(meaning: &Meaning, names: &[String]) -> Option<Binding> {
+    holds_of(meaning, names).find(|hold| hold.constraint == Constraint::CrossesAbi).cloned()
+}
+
+/// The uses that hold members of the type with one of these names.
+fn holds_of<'m>(meaning: &'m Meaning, names: &'m [String]) -> impl Iterator<Item = &'m Binding> {
     let types = meaning.types.iter().filter(|ty| ty.names.iter().any(|name| names.contains(name)));
-    let mut holds = types.flat_map(|ty| &ty.holds).map(|hold| &hold.binding);
-    holds.find(|hold| hold.constraint == Constraint::CrossesAbi).cloned()
+    types.flat_map(|ty| &ty.holds).map(|hold| &hold.binding)
 }

@@ -11,27 +11,11 @@ use crate::read::reader::Reader;
 use crate::split_facts::Dependence;
 use crate::tree::Site;
 use clang_sys::*;
-use lineup_model::object_uses::{HeapCall, HeapFunction, NamedMember};
+use lineup_model::object_uses::{HeapCall, HeapFunction, MEMORY_ENDERS, NamedMember};
 use std::collections::BTreeSet;
 
 /// Functions whose place a program's own function takes when it has that name.
 const ALLOCATORS: [&str; 4] = ["malloc", "calloc", "realloc", "free"];
-
-/// Functions of the C library that end or resize memory which the program gives them, or ask the allocator about it.
-const ENDERS: [&str; 12] = [
-    "free",
-    "cfree",
-    "free_sized",
-    "free_aligned_sized",
-    "realloc",
-    "reallocarray",
-    "reallocf",
-    "getline",
-    "getdelim",
-    "__getdelim",
-    "malloc_usable_size",
-    "tdestroy",
-];
 
 /// The size of a pointer, in bytes.
 const POINTER_SIZE: u64 = 8;
@@ -385,7 +369,8 @@ impl<'u> Reader<'u, '_> {
         let named = cursor
             .referenced()
             .filter(|named| cursor.kind() == CXCursor_DeclRefExpr && named.kind() == CXCursor_FunctionDecl);
-        self.splitting.facts.ends_memory |= named.is_some_and(|named| ENDERS.contains(&&*named.spelling()));
+        self.splitting.facts.ends_memory |=
+            named.is_some_and(|named| MEMORY_ENDERS.contains(&&*named.spelling()));
     }
 
     /// The C library's function that a call names.
