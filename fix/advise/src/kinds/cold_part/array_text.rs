@@ -9,7 +9,7 @@ use crate::constraints::constraint::{Binding, Constraint};
 use crate::constraints::groundwork::Groundwork;
 use crate::constraints::meaning::{ObjectVariable, SplitMeaning};
 use crate::kinds::cold_part::c_text::{
-    Naming, Style, after_includes, after_variable, cold_comment, declaration_end, line_behind,
+    Linkage, Naming, Style, after_includes, after_variable, cold_comment, declaration_end, line_behind,
     missing_include, part_declaration,
 };
 use crate::kinds::cold_part::class_text::{
@@ -267,7 +267,7 @@ impl<'a> ArrayEdit<'a> {
         let is_header = !path.ends_with(".c");
         let user = self.edits.keys().find(|path| path.ends_with(".c")).filter(|_| is_header);
         let text = self.sources.get(user.map_or(path, String::as_str)).unwrap_or_default();
-        Style::of(text, self.first, is_header)
+        Style::of(text, self.first, if is_header { Linkage::Header } else { Linkage::File })
     }
 
     /// Pointers to arrays of parts behind those to arrays, and the calls that make and end both.

@@ -155,29 +155,39 @@ pub(crate) struct Style {
     step: String,
     /// The brace that opens a function stands on a line of its own.
     has_own_line: bool,
-    is_inline: bool,
+    linkage: Linkage,
+}
+
+/// Who sees a function of a patch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Linkage {
+    /// The file that it stands in.
+    File,
+    /// Every file that includes the header that it stands in, each with a copy.
+    Header,
+    /// All files.
+    Program,
 }
 
 impl Style {
-    pub(crate) fn of(text: &str, member: &str, is_inline: bool) -> Style {
+    pub(crate) fn of(text: &str, member: &str, linkage: Linkage) -> Style {
         let blank = member.len() - member.trim_start_matches([' ', '\t']).len();
         let step = if blank == 0 { "    ".to_owned() } else { member[..blank].to_owned() };
         let own = text.lines().filter(|line| line.trim_end() == "{").count();
         let shared =
             text.lines().filter(|line| line.trim_end().ends_with(") {") && !line.starts_with([' ', '\t']));
-        Style { step, has_own_line: own >= shared.count(), is_inline }
+        Style { step, has_own_line: own >= shared.count(), linkage }
     }
 
     /// A function whose body is indented by tabs, in the style of the file.
     pub(crate) fn function(&self, head: &str, body: &str) -> String {
-        let inline = if self.is_inline { "inline " } else { "" };
-        format!("static {inline}{}", self.global(head, body))
-    }
-
-    /// The same, for other units as well.
-    pub(crate) fn global(&self, head: &str, body: &str) -> String {
+        let linkage = match self.linkage {
+            Linkage::File => "static ",
+            Linkage::Header => "static inline ",
+            Linkage::Program => "",
+        };
         let brace = if self.has_own_line { "\n{\n" } else { " {\n" };
-        format!("{head}{brace}{}", self.indented(&format!("{body}}}\n")))
+        format!("{linkage}{head}{brace}{}", self.indented(&format!("{body}}}\n")))
     }
 
     /// A text that is indented by tabs, in the style of the file.

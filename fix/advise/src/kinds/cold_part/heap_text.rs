@@ -8,7 +8,7 @@
 use crate::constraints::constraint::{Binding, Constraint};
 use crate::constraints::groundwork::Groundwork;
 use crate::kinds::cold_part::c_text::{
-    Naming, Style, after_includes, cold_comment, declaration_end, missing_include, part_declaration,
+    Linkage, Naming, Style, after_includes, cold_comment, declaration_end, missing_include, part_declaration,
 };
 use crate::kinds::cold_part::class_text::{
     self, ColdText, Leaving, STEMS, is_free, member_in_style, place, taken,
@@ -45,44 +45,56 @@ pub(crate) fn write(
     let end = declaration_end(&body.found)?;
     let mut below = part_declaration(&cold_comment(&names.whole), &names.part, (lexed.text, &spans));
     let files: BTreeSet<&str> = meaning.heap_calls.iter().map(|call| call.path.as_str()).collect();
-    let (only, is_header) = (files.first().copied().unwrap_or_default(), !path.ends_with(".c"));
+    let is_header = !path.ends_with(".c");
+    // Each file has a list of its own in a header's functions: objects that one file makes and another ends would
+    // never be used again.
+    let is_shared = files.len() > 1 && is_header && calls.makes.in_blocks;
+    let only = files.first().copied().filter(|only| files.len() == 1 && only != path);
+    let home = if is_shared { calls.most_makers() } else { only };
     let wrappers: BTreeSet<&HeapWrapper> =
         meaning.heap_calls.iter().filter_map(|call| call.wrapper.as_ref()).collect();
-    let place = match (files.len(), only == path) {
-        (1, false) => meaning
-            .heap_calls
-            .iter()
-            .map(|call| call.line)
-            .min()
-            .and_then(|line| after_includes(sources, only, line)),
-        _ => None,
-    };
-    let functions = |path: &str, is_inline: bool| {
-        let style = Style::of(sources.get(path).unwrap_or_default(), first, is_inline);
+    let unclear = |why: String| Binding::new(Constraint::UnclearSource).because(why);
+    let is_unknown = |wrapper: &&&HeapWrapper| wrapper.is_static && home != Some(wrapper.path.as_str());
+    if is_shared && let Some(wrapper) = wrappers.iter().find(is_unknown) {
+        let why = format!("{} of one file makes or ends its objects, and others call for them", wrapper.name);
+        return Err(unclear(why));
+    }
+    let place = home.and_then(|home| {
+        let own = meaning.heap_calls.iter().filter(|call| call.path == home);
+        Some((home, after_includes(sources, home, own.map(|call| call.line).min()?)?))
+    });
+    let functions = |path: &str, linkage: Linkage| {
+        let style = Style::of(sources.get(path).unwrap_or_default(), first, linkage);
         names.functions(&style, &calls.makes)
     };
     match place {
-        Some(at) => {
-            let declared = declarations(wrappers.iter().filter(|wrapper| wrapper.path == only));
+        Some((home, at)) => {
+            let declared = declarations(wrappers.iter().filter(|wrapper| is_shared || wrapper.path == home));
             // A file that calls `xmalloc` may lack the header of `free`.
-            let has_header = sources.get(only).is_some_and(|text| text.contains("<stdlib.h>"));
+            let has_header = sources.get(home).is_some_and(|text| text.contains("<stdlib.h>"));
             let include = if has_header { "" } else { "#include <stdlib.h>\n" };
-            let text = format!("{include}\n{declared}{}", functions(only, false));
-            edits.entry(only.to_owned()).or_default().push((at..at, text));
+            let linkage = if is_shared { Linkage::Program } else { Linkage::File };
+            let text = format!("{include}\n{declared}{}", functions(home, linkage));
+            edits.entry(home.to_owned()).or_default().push((at..at, text));
+            if is_shared {
+                below.push_str(&names.prototypes(&calls.makes));
+            }
+        }
+        None if is_shared => {
+            return Err(unclear("no file that makes its objects has a place for functions".to_owned()));
         }
         None => {
             if let Some(wrapper) = wrappers.iter().find(|wrapper| is_header && wrapper.is_static) {
-                let why = format!(
+                return Err(unclear(format!(
                     "{} makes or ends its objects, and the file of the struct does not know it",
                     wrapper.name
-                );
-                return Err(Binding::new(Constraint::UnclearSource).because(why));
+                )));
             }
             below.push('\n');
             below.push_str(&declarations(
                 wrappers.iter().filter(|wrapper| is_header || wrapper.path == *path),
             ));
-            below.push_str(&functions(path, is_header));
+            below.push_str(&functions(path, if is_header { Linkage::Header } else { Linkage::File }));
             edits.entry(path.clone()).or_default().extend(missing_include(ground));
         }
     }
@@ -192,6 +204,12 @@ impl Calls {
         Ok(Calls { making, ending, makes })
     }
 
+    /// The source file with most of the calls that make objects.
+    fn most_makers(&self) -> Option<&str> {
+        let paths = || self.making.iter().map(|(path, ..)| path.as_str()).filter(|path| path.ends_with(".c"));
+        paths().max_by_key(|path| (paths().filter(|own| own == path).count(), std::cmp::Reverse(*path)))
+    }
+
     /// The calls of the new functions in place of those of the library's, by path.
     pub(crate) fn edits<'n>(
         &self,
@@ -291,6 +309,19 @@ impl Names {
             all.extend(makes.ends().then(|| self.ender_text(style, makes.free())));
         }
         all.join("\n")
+    }
+
+    /// Declarations of the functions that share blocks, for the header of the struct.
+    fn prototypes(&self, makes: &Makes) -> String {
+        let Names { whole, maker, zeroed_maker, ender, .. } = self;
+        let mut text = format!("\n{whole} *{maker}(void);\n");
+        if makes.by.contains_key(&HeapFunction::Calloc) {
+            text += &format!("{whole} *{zeroed_maker}(void);\n");
+        }
+        if makes.ends() {
+            text += &format!("void {ender}({whole} *ended);\n");
+        }
+        text
     }
 
     /// The function that makes objects with both parts. The memory for no object is that for one: `free` reads it.

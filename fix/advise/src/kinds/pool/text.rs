@@ -2,7 +2,7 @@
 
 use crate::constraints::constraint::{Binding, Constraint};
 use crate::constraints::meaning::SplitMeaning;
-use crate::kinds::cold_part::c_text::{Naming, Style, declaration_end};
+use crate::kinds::cold_part::c_text::{Linkage, Naming, Style, declaration_end};
 use crate::kinds::cold_part::class_text::is_free;
 use crate::kinds::cold_part::heap_text::Calls;
 use crate::options::WantedPool;
@@ -68,7 +68,7 @@ pub(super) fn write(
     let is_shared = starts.len() > 1;
     let slot_bytes = slot_bytes(wanted, has_ends);
     let block = (BLOCK_BYTES / slot_bytes).max(LEAST_OBJECTS);
-    let pool = Pool { names: &names, calls, has_ends, block, is_shared };
+    let pool = Pool { names: &names, calls, has_ends, block };
     let wrappers: Vec<&HeapWrapper> =
         split.heap_calls.iter().filter_map(|call| call.wrapper.as_ref()).collect();
     if is_shared && wrappers.iter().any(|wrapper| wrapper.is_static && wrapper.path != home) {
@@ -77,7 +77,8 @@ pub(super) fn write(
     let lexed = sources.lexed(home).ok_or_else(|| unclear(&found, "a call is not in the sources"))?;
     let at = starts.get(home).and_then(|start| before_statement(&lexed, *start));
     let at = at.ok_or_else(|| unclear(&found, "no place for functions is found before its calls"))?;
-    let style = Style::of(lexed.text, indented_line(lexed.text), false);
+    let linkage = if is_shared { Linkage::Program } else { Linkage::File };
+    let style = Style::of(lexed.text, indented_line(lexed.text), linkage);
     edits.entry(home.to_owned()).or_default().push((at..at, pool.functions(&style)));
     if is_shared {
         if found.path.ends_with(".c") {
@@ -205,8 +206,6 @@ struct Pool<'p> {
     has_ends: bool,
     /// Objects in a block.
     block: u64,
-    /// Several files call the functions.
-    is_shared: bool,
 }
 
 impl Pool<'_> {
@@ -231,10 +230,6 @@ impl Pool<'_> {
         parts.join("\n")
     }
 
-    fn function(&self, style: &Style, head: &str, body: &str) -> String {
-        if self.is_shared { style.global(head, body) } else { style.function(head, body) }
-    }
-
     fn maker_text(&self, style: &Style) -> String {
         let Names { whole, slot, spare, maker, .. } = self.names;
         let block = self.block;
@@ -250,20 +245,19 @@ impl Pool<'_> {
             let body =
                 format!("\tstatic {whole} *block;\n\tstatic unsigned left;\n\n{refill}\treturn block++;\n");
             let comment = "/* Objects come from blocks, side by side and without headers. */\n";
-            return comment.to_owned() + &self.function(style, &head, &body);
+            return comment.to_owned() + &style.function(&head, &body);
         }
         let body = format!(
             "\tstatic union {slot} *block;\n\tstatic unsigned left;\n\tunion {slot} *made = {spare};\n\n\
              \tif (made) {{\n\t\t{spare} = made->next;\n\t\treturn &made->object;\n\t}}\n{refill}\
              \treturn &block++->object;\n"
         );
-        self.function(style, &head, &body)
+        style.function(&head, &body)
     }
 
     fn zeroed_text(&self, style: &Style) -> String {
         let Names { whole, maker, zeroed_maker, .. } = self.names;
-        self.function(
-            style,
+        style.function(
             &format!("{whole} *{zeroed_maker}(void)"),
             &format!(
                 "\tstatic const {whole} none;\n\t{whole} *made = {maker}();\n\n\tif (made)\n\t\t*made = none;\n\treturn made;\n"
@@ -273,8 +267,7 @@ impl Pool<'_> {
 
     fn ender_text(&self, style: &Style) -> String {
         let Names { whole, slot, spare, ender, .. } = self.names;
-        self.function(
-            style,
+        style.function(
             &format!("void {ender}({whole} *ended)"),
             &format!(
                 "\tunion {slot} *slot = (union {slot} *)ended;\n\n\tif (!slot)\n\t\treturn;\n\tslot->next = {spare};\n\

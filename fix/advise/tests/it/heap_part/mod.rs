@@ -125,8 +125,9 @@ pub(crate) fn output_by(compiler: &str, files: &BTreeMap<&str, &str>) -> String 
         "gcc" => &["-fsanitize=address,undefined", "-fno-sanitize-recover=all"],
         _ => &[],
     };
-    let flags = ["-g", "-O1", "-Wall", "-Wextra", "-Werror", "-o", "a", "a.c"];
-    let all: Vec<&str> = flags.into_iter().chain(sanitised.iter().copied()).collect();
+    let flags = ["-g", "-O1", "-Wall", "-Wextra", "-Werror", "-o", "a"];
+    let units = files.keys().copied().filter(|path| path.ends_with(".c"));
+    let all: Vec<&str> = flags.into_iter().chain(units).chain(sanitised.iter().copied()).collect();
     run(compiler, compiler, folder.path(), &all).unwrap_or_else(|why| panic!("{why}\n{files:?}"));
     let program = folder.path().join("a");
     run(&program.to_string_lossy(), "", folder.path(), &[]).unwrap_or_else(|why| panic!("{why}\n{files:?}"))
@@ -256,14 +257,62 @@ fn objects_that_calloc_makes_are_zeroed_in_both_parts() {
     assert!(text.contains("        *made = none;\n        *part = nothing;\n"), "{text}");
 }
 
+/// A file that ends objects which another makes.
+const SECOND_FILE: &str =
+    "#include <stdlib.h>\n#include \"item.h\"\n\nvoid end(struct item *one)\n{\n    free(one);\n}\n";
+
+/// The program whose other file ends objects: its files, and the advice on them.
+fn of_two_files(program: &str, second: &str) -> (BTreeMap<&'static str, String>, Advice) {
+    let header = HEADER.replace("#endif\n", "void end(struct item *one);\n\n#endif\n");
+    let program = program.replace("        free(first);", "        end(first);");
+    let files = BTreeMap::from([("a.c", program), ("end.c", second.to_owned()), ("item.h", header)]);
+    let all: Vec<(&str, &str)> = files.iter().map(|(path, text)| (*path, text.as_str())).collect();
+    let calls = ["cc -std=gnu11 -c a.c", "cc -std=gnu11 -c end.c"];
+    let options = Options { meaning: read_files(&all, &calls, "item"), ..Options::default() };
+    let advice = advised_of(&all, &options, types());
+    (files, advice)
+}
+
 #[test]
-fn a_program_that_may_have_threads_keeps_no_blocks() {
+fn files_that_make_and_end_objects_share_one_list_of_free_ones() {
+    let (before, advice) = of_two_files(PROGRAM, SECOND_FILE);
+    assert_eq!(advice.cold_parts.len(), 1, "{:?}", advice.not_split);
+    let edited = &advice.edited;
+    let prototypes = "\n};\n\nstruct item *item_new(void);\nvoid item_free(struct item *ended);\n\nvoid end(";
+    assert!(edited["item.h"].contains(prototypes), "{}", edited["item.h"]);
+    let shared = "\nstatic struct item *item_spare;\n\nstruct item *item_new(void)\n{";
+    assert!(edited["a.c"].contains(shared), "{}", edited["a.c"]);
+    assert!(edited["a.c"].contains("\nvoid item_free(struct item *ended)\n{"), "{}", edited["a.c"]);
+    assert!(edited["end.c"].ends_with("{\n    item_free(one);\n}\n"), "{}", edited["end.c"]);
+    let before: BTreeMap<&str, &str> = before.iter().map(|(path, text)| (*path, text.as_str())).collect();
+    let mut after = before.clone();
+    after.extend(edited.iter().map(|(path, text)| (path.as_str(), text.as_str())));
+    assert_eq!(output(&before), output(&after));
+}
+
+#[test]
+fn objects_that_a_function_of_another_file_ends_stay_whole() {
+    let own = "#include <stdlib.h>\n#include \"item.h\"\n\nstatic void xfree(void *p)\n{\n    if (p)\n        free(p);\n}\n";
+    let second = SECOND_FILE
+        .replace("#include <stdlib.h>\n#include \"item.h\"\n", own)
+        .replace("    free(one);", "    xfree(one);");
+    let (_, advice) = of_two_files(PROGRAM, &second);
+    let why = advice.not_split.get("item").map(ToString::to_string).unwrap_or_default();
+    let reason = "xfree of one file makes or ends its objects, and others call for them";
+    assert!(advice.cold_parts.is_empty() && why.contains(reason), "{why}");
+}
+
+/// The program with a thread.
+fn threaded() -> String {
     let thread = "static void *run(void *data)\n{\n    return data;\n}\n";
     let starts =
         "pthread_t thread; if (!pthread_create(&thread, NULL, run, NULL)) pthread_join(thread, NULL);";
-    let program = with(thread, starts);
-    let program = program.replace("#include <string.h>\n", "#include <string.h>\n#include <pthread.h>\n");
-    let edited = split(&program);
+    with(thread, starts).replace("#include <string.h>\n", "#include <string.h>\n#include <pthread.h>\n")
+}
+
+#[test]
+fn a_program_that_may_have_threads_keeps_no_blocks() {
+    let edited = split(&threaded());
     let functions = r#"
 static struct item *item_new(void)
 {
@@ -470,20 +519,14 @@ fn units_of_both_languages_keep_objects_whole() {
 }
 
 #[test]
-fn functions_stand_in_the_header_where_several_units_make_and_end_objects() {
-    let other = "#include <stdlib.h>\n#include \"item.h\"\nvoid end(struct item *p)\n{\n    free(p);\n}\n";
-    let program = with("void end(struct item *p);", "end(add(3));\n    first = NULL;");
-    let mut all = files(&program);
-    all.push(("b.c", other));
-    let calls = ["cc -std=gnu11 -c a.c", "cc -std=gnu11 -c b.c"];
-    let options = Options { meaning: read_files(&all, &calls, "item"), ..Options::default() };
-    let advice = advised_of(&all, &options, types());
+fn functions_without_blocks_stand_in_the_header_where_several_units_make_and_end_objects() {
+    let (_, advice) = of_two_files(&threaded(), SECOND_FILE);
     assert_eq!(advice.cold_parts.len(), 1, "{:?}", advice.not_split);
     assert_eq!(advice.steps().iter().map(|step| step.targets.concat()).collect::<Vec<_>>(), ["item"]);
     let header = &advice.edited["item.h"];
     assert!(header.contains("#define ITEM_H\n#include <stdlib.h>\n"), "{header}");
     assert!(header.contains("static inline void item_free(struct item *ended)\n{\n"), "{header}");
-    assert!(advice.edited["b.c"].contains("    item_free(p);\n"), "{:?}", advice.edited);
+    assert!(advice.edited["end.c"].contains("    item_free(one);\n"), "{:?}", advice.edited);
 }
 
 #[test]
