@@ -128,7 +128,7 @@ pub(crate) struct LeverOptions {
     #[arg(long, value_name = "LEVER", conflicts_with_all = ["regions", "lever", "kernel_source", "only"])]
     pub(crate) not: Vec<Lever>,
     /// Without --region: seconds for all levers together. A comparison takes a tenth of them at most, the layout is cut off
-    /// when 60 % of them are used, and another lever is begun only while there is time for two comparisons
+    /// when 60 % of them are used, and the other levers share the rest
     #[arg(long, value_name = "SECONDS", default_value_t = 600, conflicts_with_all = ["regions", "lever", "kernel_source"])]
     pub(crate) budget: u64,
 }

@@ -36,6 +36,9 @@ pub(crate) struct Confirmation<'c> {
 /// The words that show that effects agree begin with this.
 pub(crate) const EQUAL: &str = "equal";
 
+/// The words of effects that could not be observed begin with this.
+pub(crate) const NOT_OBSERVED: &str = "not observed";
+
 impl Confirmation<'_> {
     /// A runner of these variants.
     pub(crate) fn runner(&self, variants: Vec<Run>) -> Result<ProcessRunner> {
@@ -119,7 +122,7 @@ impl Confirmation<'_> {
         };
         let [before, after] = match seen {
             Ok(both) => both,
-            Err(why) => return Ok(format!("not observed: {why}")),
+            Err(why) => return Ok(format!("{NOT_OBSERVED}: {why}")),
         };
         Ok(match before.agreement(&after) {
             Ok(_) => format!("{EQUAL}: output, files, arguments of system calls, signals and exit"),

@@ -30,6 +30,13 @@ const LAYOUT_SHARE: f64 = 0.6;
 /// Budget for each second that a comparison may take: a study makes up to ten.
 const BUDGET_OF_A_COMPARISON: u64 = 10;
 
+/// Comparisons that a lever has time for: one that chooses, one that confirms, one on the second input. Builds and
+/// recordings take as long as another.
+const COMPARISONS_OF_A_LEVER: u64 = 4;
+
+/// Where the layout leaves little of the budget, a comparison takes at least its longest time divided by this.
+const SHORTEST_COMPARISON: u64 = 4;
+
 /// The programs that levers change.
 #[derive(Clone)]
 pub(crate) struct Programs<'p> {
@@ -87,9 +94,18 @@ impl Levers {
         if not.contains(&lever) || !only.is_empty() && !only.contains(&lever) {
             return Some("not tried: left out by --only or --not".to_owned());
         }
-        let needed = self.options.max_time.saturating_mul(2);
+        let needed = self.options.max_time;
         let is_too_late = lever != Lever::Layout && self.left() < Duration::from_secs(needed);
         is_too_late.then(|| format!("not tried: less than {needed} s were left of --budget {budget}"))
+    }
+
+    /// The options of a lever. Its comparisons take at most its share of the time that is left for `levers` of them, this
+    /// one included.
+    fn options_of_one_of(&self, levers: u64) -> args::Options {
+        let longest = self.options.max_time;
+        let share = self.left().as_secs() / levers.max(1) / COMPARISONS_OF_A_LEVER;
+        let max_time = share.clamp(longest.div_ceil(SHORTEST_COMPARISON), longest);
+        args::Options { max_time, ..self.options.clone() }
     }
 
     /// The time that is left of the budget.
@@ -143,26 +159,37 @@ impl Levers {
         let mut levers = vec![layout];
         let mut kept = Kept::default();
         // A lever has the time that the ones before it leave: those that gain in most programs come first.
-        for lever in [Lever::Pools, Lever::Placement, Lever::Code, Lever::Prefetch] {
+        let others = [Lever::Pools, Lever::Placement, Lever::Code, Lever::Prefetch];
+        for (place, lever) in others.into_iter().enumerate() {
+            let is_tried = |lever: &&Lever| self.left_out(**lever).is_none();
+            // Those together are compared as well.
+            let options = self.options_of_one_of(others[place..].iter().filter(is_tried).count() as u64 + 1);
             let bounded = self.interrupts.for_at_most(self.left());
             let stages = &stages.of_part(&bounded);
             let tried = match self.left_out(lever) {
                 Some(why) => Ok(LeverReport::without_time(lever.name(), why)),
                 None => match lever {
-                    Lever::Pools => {
-                        self.edits(EditKind::Pools, plan, stalling.clone(), &mut kept, (&bounded, stages))
-                    }
-                    Lever::Prefetch => self.edits(
-                        EditKind::Prefetches,
-                        plan,
+                    Lever::Pools => self.edits(
+                        EditKind::Pools,
+                        (&options, plan),
                         stalling.clone(),
                         &mut kept,
                         (&bounded, stages),
                     ),
-                    Lever::Placement => {
-                        self.placement(plan, (built, modelled.clone()), &mut kept, (&bounded, stages))
-                    }
-                    _ => self.code_order(plan, &mut kept, (&bounded, stages)),
+                    Lever::Prefetch => self.edits(
+                        EditKind::Prefetches,
+                        (&options, plan),
+                        stalling.clone(),
+                        &mut kept,
+                        (&bounded, stages),
+                    ),
+                    Lever::Placement => self.placement(
+                        (&options, plan),
+                        (built, modelled.clone()),
+                        &mut kept,
+                        (&bounded, stages),
+                    ),
+                    _ => self.code_order((&options, plan), &mut kept, (&bounded, stages)),
                 },
             };
             levers.push(self.reported(lever.name(), tried, stages)?);
@@ -205,7 +232,8 @@ impl Levers {
         let is_ordered_anew = is_patched && kept.ordered().is_some();
         // The order of the patched program's code is found and compared first.
         let comparisons = if is_ordered_anew { 3 } else { 2 };
-        let needed = self.options.max_time.saturating_mul(comparisons);
+        let options = &self.options_of_one_of(1);
+        let needed = options.max_time.saturating_mul(comparisons);
         if self.left() < Duration::from_secs(needed) {
             let budget = self.options.levers.budget;
             let why = format!("not tried: less than {needed} s were left of --budget {budget}");
@@ -220,7 +248,7 @@ impl Levers {
         let both = match is_ordered_anew {
             true => {
                 let patch = sources.patch.clone();
-                code::study(self.code_options(plan, TOGETHER_FOLDER, patch), (&bounded, stages))?.ordered
+                code::study(code_options(options, plan, TOGETHER_FOLDER, patch), (&bounded, stages))?.ordered
             }
             false => None,
         };
@@ -228,7 +256,6 @@ impl Levers {
             let why = "the patched program in a new order cannot be compared";
             return Ok(LeverReport::without_time(TOGETHER, why));
         }
-        let options = &self.options;
         let changed = sources.tree();
         let together = Together { options, plan, built, layout, changed, kept, interrupts: &bounded, stages };
         together.confirm(gains, both.as_ref().map(|(variant, _)| variant))
@@ -237,7 +264,7 @@ impl Levers {
     fn edits(
         &self,
         kind: EditKind,
-        plan: &Plan,
+        (options, plan): (&args::Options, &Plan),
         stalling: Option<Stalling>,
         kept: &mut Kept,
         (interrupts, stages): (&Interrupts, &Stages),
@@ -248,7 +275,7 @@ impl Levers {
         };
         let out = plan.out.join(folder);
         fs::create_dir_all(&out)?;
-        let edits = TimedEdits { kind, options: &self.options, plan, out: &out, interrupts, stages };
+        let edits = TimedEdits { kind, options, plan, out: &out, interrupts, stages };
         let (report, edit) = edits.study(stalling)?;
         timed_edits::write_details(&out, &report)?;
         kept.edits.extend(edit);
@@ -257,29 +284,28 @@ impl Levers {
 
     fn placement(
         &self,
-        plan: &Plan,
+        (options, plan): (&args::Options, &Plan),
         (built, modelled): (&Tree, Option<Placements>),
         kept: &mut Kept,
         (interrupts, stages): (&Interrupts, &Stages),
     ) -> Result<LeverReport> {
         let out = plan.out.join(PLACEMENT_FOLDER);
         fs::create_dir_all(&out)?;
-        let studied =
-            placement::of_built(&self.options, (plan.run(built)?, modelled), &out, (interrupts, stages))?;
+        let studied = placement::of_built(options, (plan.run(built)?, modelled), &out, (interrupts, stages))?;
         kept.placement = studied.better;
         Ok(LeverReport::of_placement(&studied.report, page(PLACEMENT_FOLDER)))
     }
 
     fn code_order(
         &self,
-        plan: &Plan,
+        (options, plan): (&args::Options, &Plan),
         kept: &mut Kept,
         (interrupts, stages): (&Interrupts, &Stages),
     ) -> Result<LeverReport> {
         if let Err(missing) = Bolt::find(None) {
             return Ok(LeverReport::without_time(CODE_ORDER, format!("not tried: {missing}")));
         }
-        let studied = code::study(self.code_options(plan, CODE_FOLDER, None), (interrupts, stages))?;
+        let studied = code::study(code_options(options, plan, CODE_FOLDER, None), (interrupts, stages))?;
         let report = studied.report;
         let command = report.code.as_ref().map(|code| Action {
             purpose: "order the program's code after linking it with -Wl,--emit-relocs".into(),
@@ -292,16 +318,16 @@ impl Levers {
         kept.ordered = studied.ordered.filter(|_| lever.is_gain);
         Ok(LeverReport { page: Some(page(CODE_FOLDER)), ..lever })
     }
+}
 
-    /// The options of a study of code in a folder below that of the results.
-    fn code_options(&self, plan: &Plan, folder: &str, patch: Option<PathBuf>) -> args::Options {
-        let mut options = self.options.clone();
-        options.code.code = true;
-        options.code.patch = patch;
-        options.out = plan.out.join(folder);
-        options.overwrite = true;
-        options
-    }
+/// The options of a study of code in a folder below that of the results.
+fn code_options(options: &args::Options, plan: &Plan, folder: &str, patch: Option<PathBuf>) -> args::Options {
+    let mut options = options.clone();
+    options.code.code = true;
+    options.code.patch = patch;
+    options.out = plan.out.join(folder);
+    options.overwrite = true;
+    options
 }
 
 /// The page of a lever, relative to the study's folder.

@@ -1,7 +1,7 @@
 //! `lineup study --placement`: the same program under other allocators, settings of the C library, huge pages and
 //! Lineup's pools. No source is needed: paired runs choose a candidate, and runs of their own confirm it.
 
-use super::confirm::{BoxedError, Confirmation, SEED, change_of, is_less, ratio};
+use super::confirm::{BoxedError, Confirmation, EQUAL, NOT_OBSERVED, SEED, change_of, is_less, ratio};
 use super::result_files::{PAGE, REPORT};
 use super::{args, found_regions, output_folder, result_files};
 use crate::host::facts;
@@ -113,10 +113,8 @@ pub(crate) fn of_built(
     (interrupts, stages): (&Interrupts, &Stages),
 ) -> Result<Studied> {
     let second = options.code.second_run(&run, interrupts)?;
-    let (studied, cut_short) = Study { options, run, second, interrupts, out, stages, modelled }.report()?;
-    if let Some(error) = cut_short {
-        return Err(anyhow::Error::from_boxed(error));
-    }
+    // A report that was cut short says so, and has the figures of the rounds that ended.
+    let (studied, _) = Study { options, run, second, interrupts, out, stages, modelled }.report()?;
     write(&studied.report, out)?;
     Ok(studied)
 }
@@ -172,7 +170,7 @@ impl Study<'_> {
             )
         }));
         if let Some(error) = cut_short {
-            report.verdict = format!("The study was cut short: {error}. No placement is confirmed.");
+            report.verdict = cut_short_verdict(&error, report.candidates.first());
             return Ok((Studied { report, better: None }, Some(error)));
         }
         let Some(last) = result.last() else {
@@ -181,8 +179,14 @@ impl Study<'_> {
         };
         let candidate = &candidates.list[last.0 - 1];
         let (confirmed, cut_short) = self.confirm(candidate, result.unrepeatable.is_some())?;
-        report.verdict = verdict(&confirmed, plan.candidates, self.options.margin.0);
-        let better = is_better(&confirmed, self.options.margin.0).then(|| candidate.clone());
+        let is_better = cut_short.is_none() && is_better(&confirmed, self.options.margin.0);
+        report.verdict = match &cut_short {
+            Some(error) => {
+                cut_short_verdict(error, report.candidates.iter().find(|one| one.name == candidate.name))
+            }
+            None => verdict(&confirmed, plan.candidates, self.options.margin.0),
+        };
+        let better = is_better.then(|| candidate.clone());
         report.actions = better.as_ref().map(|better| self.actions(better)).unwrap_or_default();
         report.confirmed = Some(confirmed);
         Ok((Studied { report, better }, cut_short))
@@ -258,7 +262,7 @@ impl Study<'_> {
             }
         }
         let effects = match cut_short.is_some() {
-            true => "not observed: the study was cut short".to_owned(),
+            true => format!("{NOT_OBSERVED}: the study was cut short"),
             false => self.confirmation().effects([&self.run, &candidate.on(&self.run)])?,
         };
         Ok((Confirmed { name: candidate.name.clone(), inputs, effects }, cut_short))
@@ -319,18 +323,31 @@ fn order(one: &CandidateReport) -> (bool, Reverse<Option<usize>>, f64) {
     (one.difference.is_some(), Reverse(one.round), ratio)
 }
 
-/// True when every input takes less time beyond doubt and the margin, and nothing differs.
+/// True when every input takes less time beyond doubt and the margin, and nothing is seen to differ.
 fn is_better(confirmed: &Confirmed, margin: f64) -> bool {
-    !confirmed.inputs.is_empty() && confirmed.inputs.iter().all(|input| is_less(input, margin))
+    !confirmed.inputs.is_empty()
+        && confirmed.inputs.iter().all(|input| is_less(input, margin))
+        && !has_other_effects(confirmed)
+}
+
+/// True when the effects of the processes were observed and differ.
+fn has_other_effects(confirmed: &Confirmed) -> bool {
+    !confirmed.effects.starts_with(EQUAL) && !confirmed.effects.starts_with(NOT_OBSERVED)
+}
+
+/// The result of a study that ended before its last comparison: of the rounds that ended, the fastest candidate.
+fn cut_short_verdict(error: &BoxedError, fastest: Option<&CandidateReport>) -> String {
+    let seen = fastest.filter(|one| one.difference.is_none()).and_then(|one| {
+        let elapsed = one.elapsed.as_ref()?.in_words();
+        Some(format!(" In the rounds that ended, {} was the fastest: {elapsed}.", one.name))
+    });
+    format!("The study was cut short: {error}. No placement is confirmed.{}", seen.unwrap_or_default())
 }
 
 /// The result in one sentence.
 fn verdict(confirmed: &Confirmed, tried: usize, margin: f64) -> String {
     let Some(first) = confirmed.inputs.first() else {
-        return format!(
-            "Nothing is confirmed: {} was left, and its comparison was cut short.",
-            confirmed.name
-        );
+        return format!("Nothing is confirmed: {} was left, and could not be compared.", confirmed.name);
     };
     let second = confirmed.inputs.iter().find(|input| input.is_second);
     let most_memory = confirmed.inputs.iter().filter_map(|input| input.peak_memory_ratio).fold(0.0, f64::max);
@@ -340,8 +357,12 @@ fn verdict(confirmed: &Confirmed, tried: usize, margin: f64) -> String {
     };
     let on_second = second.map(|input| format!(", on the second input {}", input.elapsed.in_words()));
     if is_better(confirmed, margin) {
+        let unknown = match confirmed.effects.starts_with(EQUAL) {
+            true => String::new(),
+            false => format!("; effects {}", confirmed.effects),
+        };
         return format!(
-            "Less time with {}{memory}: {}{}, confirmed in {} blocks of runs that did not choose it.",
+            "Less time with {}{memory}: {}{}, confirmed in {} blocks of runs that did not choose it{unknown}.",
             confirmed.name,
             first.elapsed.in_words(),
             on_second.unwrap_or_default(),
@@ -350,6 +371,9 @@ fn verdict(confirmed: &Confirmed, tried: usize, margin: f64) -> String {
     }
     let why = match confirmed.inputs.iter().find(|input| input.difference.is_some()) {
         Some(_) => "it changes what the program does".to_owned(),
+        None if has_other_effects(confirmed) => {
+            format!("it changes what the program does: {}", confirmed.effects)
+        }
         None => format!("{}{}", first.elapsed.in_words(), on_second.unwrap_or_default()),
     };
     let seen = first.smallest_detectable.map(detectable_in_words).unwrap_or_default();
@@ -357,4 +381,65 @@ fn verdict(confirmed: &Confirmed, tried: usize, margin: f64) -> String {
         "Nothing is better: of {tried} placements {} was the fastest, and confirmed it is {why}; {seen}.",
         confirmed.name
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lineup_report::placement::{Change, ConfirmedInput};
+
+    fn confirmed(ratio: f64, effects: &str) -> Confirmed {
+        let input = ConfirmedInput {
+            command: "./program".into(),
+            is_second: false,
+            blocks: 12,
+            verdict: "changed",
+            elapsed: Change { ratio, interval: [ratio - 0.01, ratio + 0.01] },
+            smallest_detectable: None,
+            peak_memory_ratio: None,
+            page_faults_ratio: None,
+            difference: None,
+        };
+        Confirmed { name: "mimalloc".into(), inputs: vec![input], effects: effects.into() }
+    }
+
+    #[test]
+    fn a_placement_with_less_time_and_other_effects_is_not_better() {
+        let other = confirmed(0.8, "files differs: result.txt");
+        assert!(!is_better(&other, 0.01));
+        let said = verdict(&other, 9, 0.01);
+        assert!(said.contains("it changes what the program does: files differs: result.txt"), "{said}");
+        let equal = confirmed(0.8, EQUAL);
+        assert!(is_better(&equal, 0.01));
+        let said = verdict(&equal, 9, 0.01);
+        assert!(said.starts_with("Less time with mimalloc: −20.00 %") && !said.contains("effects"), "{said}");
+        let unknown = confirmed(0.8, "not observed: the program cannot be traced");
+        assert!(is_better(&unknown, 0.01));
+        let said = verdict(&unknown, 9, 0.01);
+        assert!(said.contains("; effects not observed: the program cannot be traced."), "{said}");
+    }
+
+    #[test]
+    fn a_study_that_its_time_ends_names_the_fastest_placement_of_the_rounds_that_ended() {
+        let error = || BoxedError::from("its time is over");
+        let fastest = CandidateReport {
+            name: "jemalloc".into(),
+            environment: String::new(),
+            modelled_gain: None,
+            elapsed: Some(Change { ratio: 0.7, interval: [0.65, 0.75] }),
+            peak_memory_ratio: None,
+            page_faults_ratio: None,
+            difference: None,
+            end: "undecided",
+            round: Some(1),
+        };
+        let said = cut_short_verdict(&error(), Some(&fastest));
+        assert!(
+            said.contains("its time is over. No placement is confirmed. In the rounds that ended, jemalloc"),
+            "{said}"
+        );
+        assert!(said.contains("−30.00 %"), "{said}");
+        let differs = CandidateReport { difference: Some("other output".into()), ..fastest };
+        assert!(!cut_short_verdict(&error(), Some(&differs)).contains("jemalloc"));
+    }
 }
