@@ -1,9 +1,12 @@
 //! Uses of a type of Rust that may see the bytes of its objects.
 
 use crate::constraints::constraint::Binding;
+use crate::constraints::constraint::Constraint;
 use crate::text::rust_file::{EVALUATING_MACROS, RustFile, attributes, words};
+use crate::text::sources::Sources;
 use crate::text::syntax::visit;
 use crate::text::word_set::has_word;
+use std::collections::BTreeSet;
 use tree_sitter::Node;
 
 /// Functions that do not ask for the layout of an argument's type.
@@ -25,9 +28,95 @@ const BYTES: [&str; 12] = [
     "assume_init",
 ];
 
+/// Functions that look at the layout of their type argument. A file that names the type may call them with others.
+const LAYOUTS: [&str; 4] = ["size_of", "align_of", "write_bytes", "alloc_zeroed"];
+
 /// Refuses uses that may see the bytes of an object: code of other languages, casts, functions and macros that are
-/// given the type and are not known.
-pub(crate) fn check_uses(file: &RustFile<'_>, name: &str) -> Result<(), Binding> {
+/// given the type, by its name or another one, and are not known; functions that look at the bytes of any type.
+pub(crate) fn check_uses(sources: &Sources, name: &str) -> Result<(), Binding> {
+    let mut names = vec![name.to_owned()];
+    let mut checked = BTreeSet::new();
+    while let Some(name) = names.pop() {
+        for (path, text) in sources.rust_that_names(&name) {
+            let file = parsed(path, text)?;
+            check_named(&file, &name)?;
+            names.extend(other_names(&file, &name));
+        }
+        checked.insert(name);
+        names.retain(|name| !checked.contains(name));
+    }
+    let words = || BYTES.iter().chain(&LAYOUTS).copied().chain(["as"]);
+    let files: BTreeSet<(&str, &str)> = words().flat_map(|word| sources.rust_that_names(word)).collect();
+    // Packages that `cargo vendor` copied are libraries like those that are not in the folder.
+    let is_own = |path: &str| !path.split('/').any(|folder| folder == "vendor");
+    for (path, text) in files.into_iter().filter(|(path, _)| is_own(path)) {
+        check_generic(&parsed(path, text)?)?;
+    }
+    Ok(())
+}
+
+fn parsed<'s>(path: &'s str, text: &'s str) -> Result<RustFile<'s>, Binding> {
+    let refused = || Binding::new(Constraint::UnclearSource).because("a file of Rust cannot be parsed");
+    RustFile::parse(path, text).ok_or_else(refused)
+}
+
+/// Other names that a file gives the type: `type A = T;` and `use m::T as A;`.
+fn other_names(file: &RustFile<'_>, name: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    visit(file.tree.root_node(), |node| {
+        let (of, own) = match node.kind() {
+            "type_item" => ("type", "name"),
+            "use_as_clause" => ("path", "alias"),
+            _ => return,
+        };
+        let is_of = node.child_by_field_name(of).is_some_and(|of| has_word(file.str(of), name));
+        found.extend(node.child_by_field_name(own).filter(|_| is_of).map(|own| file.str(own).to_owned()));
+    });
+    found
+}
+
+/// Refuses code that looks at the bytes of a type which its caller chooses.
+fn check_generic(file: &RustFile<'_>) -> Result<(), Binding> {
+    let mut refused = None;
+    visit(file.tree.root_node(), |node| {
+        let named = matches!(node.kind(), "identifier" | "field_identifier").then(|| file.str(node));
+        let sees = named.is_some_and(|name| BYTES.contains(&name) || LAYOUTS.contains(&name));
+        if refused.is_none() && (sees || is_cast_to_bytes(file, node)) && is_generic(file, node) {
+            refused = Some(file.at(node, "code for any type looks at the bytes of its objects"));
+        }
+    });
+    refused.map_or(Ok(()), Err)
+}
+
+/// True for a cast to a pointer to a type of the language, such as `*const u8`, or to one that is left out.
+fn is_cast_to_bytes(file: &RustFile<'_>, node: Node<'_>) -> bool {
+    let cast = (node.kind() == "type_cast_expression").then(|| node.child_by_field_name("type")).flatten();
+    let to = cast.filter(|ty| ty.kind() == "pointer_type").and_then(|ty| ty.child_by_field_name("type"));
+    to.is_some_and(|to| to.kind() == "primitive_type" || matches!(file.str(to), "_" | "c_void"))
+}
+
+/// True inside a function or an implementation that a type is given to, or a trait.
+fn is_generic(file: &RustFile<'_>, node: Node<'_>) -> bool {
+    std::iter::successors(node.parent(), Node::parent).any(|above| {
+        let has_type = |parameters: Node<'_>| {
+            let mut cursor = parameters.walk();
+            let is_type =
+                |one: Node<'_>| !matches!(one.kind(), "lifetime" | "lifetime_parameter" | "const_parameter");
+            parameters.named_children(&mut cursor).any(is_type)
+        };
+        let takes_any = |parameters: Node<'_>| {
+            let words = words(file.str(parameters));
+            words.contains(&"impl") || words.contains(&"dyn")
+        };
+        let field = |name| above.child_by_field_name(name);
+        above.kind() == "trait_item"
+            || field("type_parameters").is_some_and(has_type)
+            || above.kind() == "function_item" && field("parameters").is_some_and(takes_any)
+    })
+}
+
+/// Refuses uses in a file that has this name of the type.
+fn check_named(file: &RustFile<'_>, name: &str) -> Result<(), Binding> {
     let mut refused = None;
     visit(file.tree.root_node(), |node| {
         let kind = node.child_by_field_name("type").map(|ty| ty.kind());

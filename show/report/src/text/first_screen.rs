@@ -73,6 +73,10 @@ impl Writer {
                 self.contention_in_short(report);
             }
             (None, Some(reason)) => self.line(&format!("Not proven: {}.", one_line(reason))),
+            // Levers that were compared stand above.
+            (None, None) if !report.levers.is_empty() => {
+                self.line("No two layouts were compared: what follows is of the layout alone.");
+            }
             (None, None) => self.line("No two variants were compared: nothing here is proven."),
         }
         for (name, title) in [(SOURCES, "Sources"), (WEIGHTS, "Weights")] {

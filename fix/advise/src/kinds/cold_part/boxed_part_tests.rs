@@ -2,6 +2,7 @@
 
 use super::{BoxedPart, write};
 use crate::judge::compiler::{CargoCheck, CompileError, Compiled, Judge, RustError};
+use crate::kinds::cold_part::rust_struct::RustStruct;
 use crate::text::sources::Sources;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -240,6 +241,26 @@ fn what_a_box_would_change_keeps_the_struct() {
         (format!("{T}pub fn f() -> usize {{ std::mem::size_of::<T>() }}"), "look at its layout"),
         (format!("{T}pub fn f(t: &T) -> usize {{ t as *const T as usize }}"), "casts pointers"),
         (format!("{T}pub fn f() -> T {{ unsafe {{ std::mem::zeroed() }} }}"), "casts pointers"),
+        (
+            format!("{T}pub type A = T;\npub fn f() -> usize {{ std::mem::size_of::<A>() }}"),
+            "look at its layout",
+        ),
+        (
+            format!(
+                "{T}mod m {{ use super::T as A; pub fn f(a: &A) -> usize {{ std::mem::size_of::<A>() + a.hot as usize }} }}"
+            ),
+            "look at its layout",
+        ),
+        (
+            format!("{T}pub fn f<X>() -> usize {{ std::mem::size_of::<X>() }}"),
+            "code for any type looks at the bytes",
+        ),
+        (
+            format!(
+                "{T}pub fn f<const N: usize>(t: &T) -> usize {{ N + t.hot as usize + std::mem::size_of::<u64>() }}\npub trait S: Sized {{ fn size(&self) -> usize {{ std::mem::size_of::<Self>() }} }}"
+            ),
+            "code for any type looks at the bytes",
+        ),
         (format!("{T}pub const NONE: T = T {{ hot: 0, a: 0, b: String::new() }};"), "const"),
         (
             T.replace("pub b", "pub c").replace("// first", "// a b: c"),
@@ -252,6 +273,35 @@ fn what_a_box_would_change_keeps_the_struct() {
             Ok(part) => panic!("{declared}: {}", part.texts["src/lib.rs"]),
             Err(said) => assert!(said.contains(why), "{declared}: {said}"),
         }
+    }
+}
+
+#[test]
+fn code_of_other_files_for_any_type_keeps_the_struct() {
+    for (code, why) in [
+        (
+            "pub fn none<X>() -> X { unsafe { std::mem::zeroed() } }",
+            Some("code for any type looks at the bytes of its objects) at src/none.rs:1"),
+        ),
+        ("pub fn size(one: &impl Sized) -> usize { std::mem::size_of_val(one) }", Some("code for any type")),
+        (
+            "pub fn bytes<X>(one: &X) -> u8 { unsafe { *(one as *const X as *const u8) } }",
+            Some("code for any type"),
+        ),
+        ("pub fn number(of: &[u8; 4]) -> u32 { unsafe { std::mem::transmute(*of) } }", None),
+        ("pub fn room<const N: usize>() -> usize { N * std::mem::size_of::<u64>() }", None),
+        ("pub fn ends<'a>(of: &'a [u64]) -> usize { of.len() * std::mem::size_of::<u64>() }", None),
+    ] {
+        let files =
+            BTreeMap::from([("src/lib.rs", format!("mod none;\n{T}")), ("src/none.rs", code.to_owned())]);
+        let files: BTreeMap<String, String> =
+            files.into_iter().map(|(path, text)| (path.to_owned(), text)).collect();
+        let said = RustStruct::read(&Sources::new(files), "T").err().map(|binding| binding.to_string());
+        assert_eq!(said.is_some(), why.is_some(), "{code}: {said:?}");
+        assert!(
+            why.is_none_or(|why| said.as_ref().is_some_and(|said| said.contains(why))),
+            "{code}: {said:?}"
+        );
     }
 }
 

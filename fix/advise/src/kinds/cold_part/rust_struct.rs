@@ -119,8 +119,8 @@ impl RustStruct {
             }
             derives.extend(inside.iter().filter(|one| **one != "Debug").map(|one| (*one).to_owned()));
         }
+        check_uses(sources, name)?;
         for file in &files {
-            check_uses(file, name)?;
             is_no_pointer(file, name)?;
         }
         let fields = FieldList::of(file, body).filter(|list| list.is_by_lines);

@@ -38,9 +38,7 @@ pub(crate) fn edit(sources: &Sources, name: &str, edit: &Edit) -> Result<Edited,
     let (number, declaration) = declaration(&files, name)?;
     let file = &files[number];
     check_declaration(file, declaration, edit)?;
-    for file in &files {
-        check_uses(file, name)?;
-    }
+    check_uses(sources, name)?;
     let mut texts = BTreeMap::new();
     for (index, file) in files.iter().enumerate() {
         let mut insertions = match edit {

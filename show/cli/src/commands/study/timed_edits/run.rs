@@ -8,13 +8,13 @@ use super::candidate::{Candidate, Candidates};
 use super::kept_edit::KeptEdit;
 use super::stalling::Stalling;
 use super::{pools, prefetches};
-use crate::commands::study::confirm::{Confirmation, EQUAL, SEED, change_of, is_less};
+use crate::commands::study::confirm::{BoxedError, Confirmation, EQUAL, SEED, change_of, is_less};
 use crate::commands::study::plan::Plan;
 use crate::commands::study::result_files::PATCH;
 use crate::commands::study::{args, found_regions, patch_command, result_files};
 use crate::terminal::progress::Stages;
 use crate::terminal::typed_command;
-use anyhow::{Context, Result};
+use anyhow::Result;
 use lineup_advise::meaning::Meaning;
 use lineup_advise::patch::unified_diff;
 use lineup_advise::pool::Pools;
@@ -238,12 +238,13 @@ impl TimedEdits<'_> {
         let plan = EliminationPlan { candidates: built.len(), compare, max_time_ns };
         let among = format!("with {} {}", built.len(), self.kind.several());
         let mut result = confirmation.eliminated(runs.clone(), &plan, &among)?;
-        if let Some(error) = result.cut_short.take() {
-            return Err(anyhow::Error::from_boxed(error))
-                .with_context(|| format!("the rounds that choose {}", self.kind.several()));
-        }
+        let cut_short = result.cut_short.take();
         let details =
             (1..).map(Variant).zip(built).map(|(at, one)| tried(at, &one.candidate, &result)).collect();
+        if let Some(error) = cut_short {
+            let report = self.cut_short("the rounds that choose", self.kind.several(), &error);
+            return Ok((LeverReport { details, ..report }, None));
+        }
         let Some(last) = result.last() else {
             let why = format!("every program with {} printed something else", self.kind.several());
             let report = self.kind.without(why);
@@ -256,6 +257,11 @@ impl TimedEdits<'_> {
         let report = self.confirm(&confirmation, &pair, &words, result.unrepeatable.is_some())?;
         let is_gain = report.is_gain;
         Ok((LeverReport { details, ..report }, is_gain.then_some(at)))
+    }
+
+    /// The report of comparisons that ended early; its details have the figures of the rounds that ended.
+    fn cut_short(&self, runs: &str, of: &str, error: &BoxedError) -> LeverReport {
+        self.kind.without(format!("not tried to its end: {runs} {of}: {error}"))
     }
 
     fn confirm(
@@ -273,8 +279,7 @@ impl TimedEdits<'_> {
         {
             let (confirmed, cut_short) = confirmation.on_input(runs, (is_second, is_unrepeatable))?;
             if let Some(error) = cut_short {
-                return Err(anyhow::Error::from_boxed(error))
-                    .with_context(|| format!("the runs that confirm {}", self.kind.several()));
+                return Ok(self.cut_short("the runs that confirm", words, &error));
             }
             inputs.extend(confirmed);
         }
