@@ -1,6 +1,6 @@
 //! The results of the search: plain values.
 
-use crate::hand_findings::{AllocationPair, ParallelArrays, StackObject};
+use crate::hand_findings::{AllocationPair, LockWaits, ParallelArrays, StackObject};
 pub use crate::layout_evidence::{Evidence, Kind, LaidMember, LargestVariant, MemberMap, ThreadWaits};
 use crate::stalls::page_stalls::{PageCosts, PageStalls};
 use crate::time_findings::{Footprint, Ranked, Stretch, TimeSource};
@@ -49,6 +49,8 @@ pub struct Findings {
     pub stack_objects: Vec<StackObject>,
     /// Arrays that one array of structs could be; by hand.
     pub parallel_arrays: Vec<ParallelArrays>,
+    /// Locks that threads wait for; by hand.
+    pub locks: Vec<LockWaits>,
     /// The number of further subjects whose upper bound is below the threshold.
     pub below_threshold: usize,
     /// The source of shares of the time.

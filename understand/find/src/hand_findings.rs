@@ -1,5 +1,6 @@
 //! Findings of habits that a person changes by hand: they come with evidence, and no layout was tried.
 
+use crate::layout_evidence::ThreadWaits;
 use serde::Serialize;
 
 /// Two allocations that one could be.
@@ -62,4 +63,19 @@ pub struct ParallelArrays {
     pub accesses: f64,
     /// The share of all modelled stalls that they have.
     pub share: f64,
+}
+
+/// A lock that threads wait for.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct LockWaits {
+    /// The member or variable that holds its word, or its type.
+    pub name: String,
+    /// The program's functions that wait most for what other threads have, most first.
+    pub functions: Vec<String>,
+    /// Waits for its words.
+    pub waits: ThreadWaits,
+    /// The share of all waits of threads for each other's lines.
+    pub share: f64,
+    /// The command that shows who holds it, for how long, and who waits.
+    pub next: String,
 }

@@ -33,7 +33,7 @@ pub use findings::{
     FunctionStalls, Kind, LaidMember, LargestVariant, MemberMap, MemberStalls, NoFinding, OwnerStalls,
     Sample, Sign, Stack, Stalls, ThreadWaits, Trial, WithoutFinding,
 };
-pub use hand_findings::{AllocationPair, PairedSite, ParallelArrays, StackObject};
+pub use hand_findings::{AllocationPair, LockWaits, PairedSite, ParallelArrays, StackObject};
 pub use lineup_coherence::WAIT_CYCLES;
 pub use options::{Again, NextWords, Options};
 pub use recorded::Recorded;

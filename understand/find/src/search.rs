@@ -188,6 +188,7 @@ impl Work<'_, '_> {
         let owners = self.owners(all_cycles);
         let functions = self.functions(all_cycles);
         let allocation_sites = self.allocation_sites(all_cycles);
+        let (gains, of_libraries) = self.changeable(gains);
         let mut found: Vec<Finding> =
             gains.into_iter().filter_map(|gain| self.finding(bench, gain)).collect();
         found.extend(self.fights(all_cycles));
@@ -203,7 +204,8 @@ impl Work<'_, '_> {
         let below_threshold = all - found.len();
         found.sort_by(|one, other| other.gain_by_time().total_cmp(&one.gain_by_time()));
         found.truncate(self.options.most_findings);
-        let (footprints, reasons) = parted(judged);
+        let (footprints, mut reasons) = parted(judged);
+        reasons.extend(of_libraries);
         let shown = (found.as_slice(), footprints.as_slice());
         let of_cycles = stalls.cycles() as f64 / self.modelled_cycles();
         let without_finding = without_finding::without_finding(&owners, &tried, &reasons, shown, of_cycles);
@@ -233,6 +235,7 @@ impl Work<'_, '_> {
             allocation_pairs: Vec::new(),
             stack_objects: Vec::new(),
             parallel_arrays: Vec::new(),
+            locks: self.lock_waits(),
             below_threshold,
             time_source: self.times.source,
             without_finding,
@@ -250,6 +253,22 @@ impl Work<'_, '_> {
         };
         findings.ranking = footprints::ranking(&findings);
         findings
+    }
+
+    /// Gains of what the user can change, and the reason why each type of a library has no finding.
+    fn changeable(&mut self, gains: Vec<Gain>) -> (Vec<Gain>, Vec<(String, NoFinding)>) {
+        let (mut own, mut of_libraries) = (Vec::new(), Vec::new());
+        for gain in gains {
+            match (gain.subject, self.library(gain.subject)) {
+                (_, None | Some(Library::Outside(..))) | (Subject::Function(_), _) => own.push(gain),
+                (Subject::Type(ty), Some(library)) => {
+                    let declared_in = library.to_string();
+                    of_libraries
+                        .push((self.naming.namer.catalog().name(ty), NoFinding::OfLibrary { declared_in }));
+                }
+            }
+        }
+        (own, of_libraries)
     }
 
     fn finding(&mut self, bench: &Bench<'_>, gain: Gain) -> Option<Finding> {

@@ -234,6 +234,7 @@ fn a_program_has_one_thread_where_nothing_starts_another() {
     assert!(has_one(
         "#ifdef THREADS\n#include <pthread.h>\n#endif\nvoid g(void);\nvoid f(void) { g(); }\nvoid g(void) {}"
     ));
+    assert!(has_one("char *memalign(); double log10(); void f(void) { log10(1.0 + *memalign(8, 8)); }"));
     assert!(has_one(
         "void *malloc(unsigned long);\nint atoi(const char *);\nvoid *f(void) { return malloc(atoi(\"8\")); }"
     ));

@@ -1,8 +1,9 @@
 //! The commands that clean a folder with an earlier build, so that the next build makes everything: the build tool's
-//! own.
+//! own, and where it has none the removal of what was made of units that the build did not compile.
 //!
-//! Removing outputs by their times is not enough: a file that only says "done" keeps `make` from entering a
-//! dependency's folder.
+//! Removing outputs alone is not enough: a file that only says "done" keeps `make` from entering a dependency's folder.
+
+use std::path::PathBuf;
 
 /// Lines of shell that remove the build command's outputs, the gentlest first. Empty for commands that are not
 /// understood.
@@ -16,6 +17,13 @@ pub(crate) fn lines(build: &str) -> Vec<String> {
     let moves: Vec<&str> =
         commands[..at].iter().copied().filter(|command| command.starts_with("cd ")).collect();
     cleanings.into_iter().map(|cleaning| [&moves[..], &[&cleaning]].concat().join(" && ")).collect()
+}
+
+/// A line of shell that removes these files. `None` where there are none, or one has a name that no shell takes.
+pub(crate) fn removal(files: &[PathBuf]) -> Option<String> {
+    let names: Option<Vec<_>> =
+        files.iter().map(|file| Some(shell_words::quote(file.to_str()?).into_owned())).collect();
+    names.filter(|names| !names.is_empty()).map(|names| format!("rm -f -- {}", names.join(" ")))
 }
 
 fn of_command(command: &str) -> Vec<String> {

@@ -14,7 +14,7 @@ use crate::source::folder_state::FolderState;
 use crate::source::link::linkers::Linkers;
 use crate::source::link::relink::ProgramLinks;
 use crate::source::path_mentions;
-use crate::source::stale_outputs::made;
+use crate::source::stale_outputs::{self, made};
 pub use crate::source::tree::Tree;
 use lineup_prove::run::Ending;
 use lineup_sources::CompileCommand;
@@ -285,25 +285,36 @@ impl Scratch {
         wanted: &BTreeSet<PathBuf>,
         before: &[CompileCommand],
     ) -> Result<Option<Vec<CompileCommand>>, BuildError> {
-        let not_compiled = |calls: &[CompileCommand]| {
+        let not_compiled = |calls: &[CompileCommand]| -> BTreeSet<String> {
             let compiled: BTreeSet<PathBuf> = calls.iter().flat_map(CompileCommand::source_paths).collect();
             // Ready-made objects have no source here that could be compiled.
             let left = wanted.iter().filter(|path| self.source.join(path).exists());
-            left.filter(|path| !compiled.contains(&lineup_sources::normal(&tree.path.join(path)))).count()
+            let left = left.filter(|path| !compiled.contains(&lineup_sources::normal(&tree.path.join(path))));
+            left.map(|path| path.to_string_lossy().into_owned()).collect()
         };
-        let left = not_compiled(before);
+        let missing = not_compiled(before);
+        let left = missing.len();
+        if left == 0 {
+            return Ok(None);
+        }
+        let made = stale_outputs::of_sources(&tree.path, &missing).map_err(BuildError::around)?;
+        // A build may link whatever files it finds: what was removed has to be made again, all of it.
+        let own = clean_commands::lines(&self.build).into_iter().map(|line| (line, left - 1));
+        let lines = own.chain(clean_commands::removal(&made).map(|line| (line, 0)));
         let mut is_tree_gone = false;
-        for line in clean_commands::lines(&self.build).into_iter().filter(|_| left > 0) {
+        for (line, most_left) in lines {
             let mut cleaned = self.copy(Role::Before).map_err(BuildError::around)?;
             is_tree_gone = true;
             if !self.clean(&cleaned.path, &line).map_err(BuildError::around)? {
                 continue;
             }
             match self.build_traced(&mut cleaned) {
-                Ok(calls) if not_compiled(&calls) < left => {
+                Ok(calls) if not_compiled(&calls).len() <= most_left => {
+                    let units =
+                        if left == 1 { "unit of the program was" } else { "units of the program were" };
                     self.remark(format!(
-                        "{left} units of the program were not compiled again: the folder was built before. Copies \
-                         were cleaned by `{line}`"
+                        "{left} {units} not compiled again: the folder was built before. Copies were cleaned by \
+                         `{line}`"
                     ));
                     *self.cleaning.borrow_mut() = Some(line);
                     *tree = cleaned;

@@ -59,6 +59,17 @@ impl StaleOutputs {
     }
 }
 
+/// The files below a folder that compilers and linkers made of some of these sources, relative to it.
+pub(crate) fn of_sources(folder: &Path, sources: &BTreeSet<String>) -> Result<Vec<PathBuf>> {
+    let (mut outputs, mut found) = (StaleOutputs::default(), Vec::new());
+    for (path, time) in made(folder)? {
+        if outputs.names_any(&path, time, sources)? {
+            found.extend(path.strip_prefix(folder).map(Path::to_owned));
+        }
+    }
+    Ok(found)
+}
+
 /// True when debug information in the bytes names the file: tables of files hold its last part, ended by a zero.
 fn names(bytes: &[u8], file: &str) -> bool {
     let name = file.rsplit('/').next().unwrap_or(file).as_bytes();
@@ -75,7 +86,8 @@ fn declaring_files(object: &Path) -> BTreeSet<String> {
         let declared = ty.declared_at.as_ref().map(|at| at.file.to_string());
         declared.into_iter().chain(ty.unit.as_deref().map(str::to_owned))
     });
-    places.collect()
+    let units = debug.unit_files().into_iter().map(|path| path.to_string_lossy().into_owned());
+    places.chain(units).collect()
 }
 
 /// True when a path ends with a file's path, on whole parts.

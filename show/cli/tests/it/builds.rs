@@ -404,6 +404,30 @@ fn a_dependency_that_was_made_before_is_cleaned_in_the_copy_and_read() {
     assert!(said.contains("Copies were cleaned by `make distclean`"), "{said}");
 }
 
+/// The same without a target that cleans: what was made of the dependency's units is removed.
+#[test]
+fn a_dependency_without_a_cleaning_is_removed_in_the_copy_and_read() {
+    let program = Program::new();
+    program
+        .run("mkdir dep")
+        .write("dep/bytes.c", "#include \"../record.h\"\n#include <unistd.h>\nlong put(struct record *r) { return write(1, r, sizeof *r); }\n")
+        .write("dep/Makefile", "libdep.a: bytes.o\n\tar rcs libdep.a bytes.o\nbytes.o: bytes.c\n\tgcc -g -O2 -c bytes.c\n")
+        .write(
+            "Makefile",
+            "walk: main.c record.h dep/libdep.a\n\tgcc -g -O2 main.c -Wl,--whole-archive dep/libdep.a -Wl,--no-whole-archive -o walk\n\
+             dep/libdep.a:\n\t$(MAKE) -C dep\n",
+        )
+        .run("make");
+    let report = program.study("make", "walk");
+    let setting = report["setting"].to_string();
+    assert!(setting.contains("checked with clang: 2 of 2 units"), "{setting}");
+    assert!(report["patch"].is_null() && report["refusals"].to_string().contains("write()"), "{report}");
+    let said = remarks(&report).join("\n");
+    assert!(said.contains("1 unit of the program was not compiled again"), "{said}");
+    assert!(said.contains("Copies were cleaned by `rm -f -- dep/bytes.o dep/libdep.a walk`"), "{said}");
+    assert!(program.source().join("dep/libdep.a").exists(), "the user's folder stays");
+}
+
 /// An object that nothing in the build compiles may use a type in any way, too.
 #[test]
 fn an_object_that_the_build_does_not_compile_holds_the_types_it_can_name() {

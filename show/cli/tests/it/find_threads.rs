@@ -64,9 +64,44 @@ int main(void)
 }
 "#;
 
+/// Four threads that do all their work under one lock.
+const LOCKED: &str = r#"
+#include <pthread.h>
+#include <stdio.h>
+static struct store { pthread_mutex_t lock; long table[512]; long total; } store = { .lock = PTHREAD_MUTEX_INITIALIZER };
+__attribute__((noinline)) void handle(long key)
+{
+	pthread_mutex_lock(&store.lock);
+	for (int i = 0; i < 40; i++)
+		store.table[(key * 31 + i * 7) & 511] += key;
+	store.total++;
+	pthread_mutex_unlock(&store.lock);
+}
+static void *run(void *own)
+{
+	for (long key = 0; key < 20000; key++)
+		handle(key ^ (long)own);
+	return 0;
+}
+int main(void)
+{
+	pthread_t threads[4];
+	for (long own = 0; own < 4; own++)
+		pthread_create(&threads[own], 0, run, (void *)own);
+	for (int own = 0; own < 4; own++)
+		pthread_join(threads[own], 0);
+	printf("%ld\n", store.total);
+	return 0;
+}
+"#;
+
 /// Findings as JSON, and as text, which is the same.
 fn found(options: &[&str]) -> (Value, String) {
-    let place = Place::new(COUNTERS, &[&["-pthread"], options].concat());
+    found_in(COUNTERS, options)
+}
+
+fn found_in(program: &str, options: &[&str]) -> (Value, String) {
+    let place = Place::new(program, &[&["-pthread"], options].concat());
     let run = |more: &[&str]| {
         let all = [&["find", "--no-clock"], more, &["--", "./program"]].concat();
         let output = place.lineup(&all).output().expect("lineup runs");
@@ -147,6 +182,25 @@ fn of_memory_behind_pointers_the_command_that_looks_closer_is_told() {
     let next = "lineup record --engine native --out threads.rec --region sum_up -- ./program && \
                 lineup threads threads.rec";
     assert_eq!(first["next"], next);
+}
+
+#[test]
+fn a_lock_that_makes_threads_take_turns_has_the_command_that_shows_its_holders() {
+    let (found, said) = found_in(LOCKED, &[]);
+    let lock = &found["locks"][0];
+    assert!(
+        lock["name"].as_str().is_some_and(|name| ["store.lock", "pthread_mutex_t"].contains(&name)),
+        "{found}"
+    );
+    assert_eq!(lock["functions"][0], "handle", "{lock}");
+    assert!(lock["share"].as_f64().is_some_and(|share| share > 0.1 && share <= 1.0), "{lock}");
+    let next = "lineup record --engine native --out threads.rec --region handle --calls 2000 --in-runs -- ./program && \
+                lineup threads threads.rec";
+    assert_eq!(lock["next"], next);
+    assert!(said.contains("threads wait for this lock: no layout helps where they take turns"), "{said}");
+    assert!(said.contains(&format!("    → {next}\n")), "{said}");
+    // Without a lock none is named, whatever threads wait for.
+    assert_eq!(self::found(&["-DSHARED"]).0["locks"], serde_json::json!([]));
 }
 
 #[test]

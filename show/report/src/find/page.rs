@@ -80,7 +80,10 @@ fn found(findings: &Findings) -> Markup {
             article.proposal {
                 p { b { (shortened(&first, SENTENCE)) } "." }
                 p.muted { (shortened(&evidence, SENTENCE)) "." }
-                p { (shortened(&edit, SENTENCE)) "." }
+                @match edit.strip_prefix(words::NEXT) {
+                    Some(command) => pre.command tabindex="0" { span { (command) } },
+                    None => p { (shortened(&edit, SENTENCE)) "." },
+                }
             }
         }
         (placement(findings))

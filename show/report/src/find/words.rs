@@ -3,8 +3,8 @@
 use crate::visible::one_line;
 use lineup_find::{
     AllocationPair, BetweenThreads, Bursts, CostSource, Evidence, Finding, Findings, Footprint,
-    FunctionLines, Kind, NoFinding, PairedSite, ParallelArrays, Sign, StackObject, Stalls, Stretch,
-    TimeSource, WithoutFinding,
+    FunctionLines, Kind, LockWaits, NoFinding, PairedSite, ParallelArrays, Sign, StackObject, Stalls,
+    Stretch, TimeSource, WithoutFinding,
 };
 use lineup_model::figure::{change, mean, share, whole};
 use lineup_model::first_names;
@@ -118,13 +118,31 @@ pub fn nothing_found(findings: &Findings) -> String {
     )
 }
 
+/// A finding's next command begins with this.
+pub const NEXT: &str = "→ ";
+
 /// Findings without a layout that was tried, each with its evidence and the edit.
 pub fn habits(findings: &Findings) -> Vec<[String; 3]> {
-    let pairs = findings.allocation_pairs.iter().map(pair);
-    pairs
+    let locks = findings.locks.iter().map(lock);
+    locks
+        .chain(findings.allocation_pairs.iter().map(pair))
         .chain(findings.parallel_arrays.iter().map(arrays))
         .chain(findings.stack_objects.iter().map(stack_object))
         .collect()
+}
+
+fn lock(one: &LockWaits) -> [String; 3] {
+    let functions: Vec<_> = one.functions.iter().map(|name| one_line(name)).collect();
+    [
+        format!("{}: threads wait for this lock: no layout helps where they take turns", one_line(&one.name)),
+        format!(
+            "they wait {} for its word, {} of all their waits for each other; most else is in {}",
+            times(one.waits.all()),
+            share(one.share),
+            functions.join(", ")
+        ),
+        format!("{NEXT}{}", one_line(&one.next)),
+    ]
 }
 
 fn pair(one: &AllocationPair) -> [String; 3] {

@@ -37,7 +37,7 @@ const PLAIN_CHARACTERS: usize = 500;
 const NAME_CHARACTERS: usize = 40;
 
 /// Longest result of a lever in a table.
-const RESULT_CHARACTERS: usize = 160;
+const RESULT_CHARACTERS: usize = 170;
 
 /// Longest name in a list of names.
 const LISTED_CHARACTERS: usize = 22;
@@ -107,8 +107,10 @@ impl Writer {
         self.line(&answer);
         let mut table = Table::new([("lever", Align::Left), ("time", Align::Right), ("result", Align::Left)]);
         for lever in &report.levers {
-            let result = shortened(&lever.result, RESULT_CHARACTERS);
-            table.row([lever.lever.replace(' ', UNBROKEN), lever.time_in_words(), result]);
+            let time = lever.time_in_words();
+            // The time has a column of its own.
+            let result = shortened(&lever.result.replacen(&format!(": {time}"), "", 1), RESULT_CHARACTERS);
+            table.row([lever.lever.replace(' ', UNBROKEN), time, result]);
         }
         self.table_with(&table, |text| text.replace(UNBROKEN, " "));
         let gains = report.levers.iter().filter(|lever| lever.is_gain);

@@ -3,9 +3,9 @@
 use lineup_find::{
     AllocationPair, AllocationStalls, BetweenThreads, BurstShare, BurstShares, Bursts, BurstsTaken,
     ClassShare, ClockContradiction, ContextStalls, Coverage, Evidence, Finding, Findings, Footprint,
-    FunctionLines, Kind, LaidMember, MemberMap, MemberStalls, NoFinding, OwnerStalls, PageCosts, PageStalls,
-    PairedSite, ParallelArrays, PlacementKind, PlacementTrial, Placements, Ranked, Sample, Sign, Stack,
-    StackObject, Stalls, Stretch, ThreadWaits, TimeSource, Trial, WithoutFinding,
+    FunctionLines, Kind, LaidMember, LockWaits, MemberMap, MemberStalls, NoFinding, OwnerStalls, PageCosts,
+    PageStalls, PairedSite, ParallelArrays, PlacementKind, PlacementTrial, Placements, Ranked, Sample, Sign,
+    Stack, StackObject, Stalls, Stretch, ThreadWaits, TimeSource, Trial, WithoutFinding,
 };
 use lineup_report::find::{find_page, words};
 use scraper::{Html, Selector};
@@ -179,6 +179,13 @@ fn findings() -> Findings {
             lines_after: 1.0625,
             accesses: 0.1,
             share: 0.2,
+        }],
+        locks: vec![LockWaits {
+            name: HOSTILE.to_owned(),
+            functions: vec![HOSTILE.to_owned()],
+            waits: WAITS,
+            share: 0.4,
+            next: HOSTILE.to_owned(),
         }],
         below_threshold: 1,
         time_source: TimeSource::Clock,
@@ -407,7 +414,8 @@ fn a_type_that_does_not_stall_has_its_lines_by_function() {
 
 #[test]
 fn what_a_person_changes_by_hand_has_its_evidence_and_its_edit() {
-    let [pair, arrays, object] = words::habits(&findings()).try_into().expect("three");
+    let [lock, pair, arrays, object] = words::habits(&findings()).try_into().expect("four");
+    assert!(lock[1].starts_with("they wait 21 times for its word, 40.0 % of all their waits"), "{lock:?}");
     assert!(
         pair[0].contains(": 10 objects of 12 B at ") && pair[0].contains(", and 10 objects of 24 B at "),
         "{pair:?}"
@@ -417,6 +425,7 @@ fn what_a_person_changes_by_hand_has_its_evidence_and_its_edit() {
     assert!(object[0].contains(": 16,024 bytes on the stack, of which 140 are used"), "{object:?}");
     let text: String = page().root_element().text().collect();
     assert!([&pair, &arrays, &object].iter().all(|habit| text.contains(&habit[2])), "{text}");
+    assert!(lock[2].strip_prefix(words::NEXT).is_some_and(|command| text.contains(command)), "{text}");
 }
 
 /// The best placement that can be made comes first, and the one that none can make is named as such.

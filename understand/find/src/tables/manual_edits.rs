@@ -70,14 +70,7 @@ pub(crate) fn instead(is_written: bool, other: Option<Kind>) -> &'static str {
     }
 }
 
-/// The remaining options for a type that is not the program's own.
+/// The next step for a type that lies outside the sources.
 pub(crate) fn of_library(name: &str, library: &Library) -> String {
-    let can_do = match library {
-        Library::Allocator => {
-            "it is the allocator's overhead: pools without headers remove it (lineup study --placement)"
-        }
-        Library::Outside(..) => "a study takes it with --source and a folder that holds both",
-        _ => "its layout is not yours to change; how many of its objects there are, and where they lie, is",
-    };
-    format!("{name} is declared in {library}: {can_do}")
+    format!("{name} is declared in {library}: a study takes it with --source and a folder that holds both")
 }

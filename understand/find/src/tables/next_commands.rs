@@ -63,9 +63,19 @@ impl Work<'_, '_> {
 
     /// The command that records these functions, and shows the contention between threads in them.
     pub(crate) fn next_of_threads(&self, functions: &[String]) -> String {
+        self.record_of_threads(functions, &[])
+    }
+
+    /// The same with some calls in a row of each thread, which is enough to see who holds a lock.
+    pub(crate) fn next_of_locks(&self, functions: &[String]) -> String {
+        self.record_of_threads(functions, &["--calls", "2000", "--in-runs"])
+    }
+
+    fn record_of_threads(&self, functions: &[String], of_calls: &[&str]) -> String {
         let again = &self.options.again;
         let regions = functions.iter().flat_map(|name| ["--region", name.as_str()]);
-        let own = again.environment.iter().chain(&again.run).map(String::as_str).chain(regions).chain(["--"]);
+        let own = again.environment.iter().chain(&again.run).map(String::as_str).chain(regions);
+        let own = own.chain(of_calls.iter().copied()).chain(["--"]);
         let first = ["lineup", "record", "--engine", "native", "--out", "threads.rec"].into_iter();
         let command = self.recorded.header.command.iter().map(String::as_str);
         format!("{} && lineup threads threads.rec", shell_words::join(first.chain(own).chain(command)))

@@ -31,6 +31,11 @@ pub(crate) struct Waits {
 }
 
 impl Waits {
+    /// Both.
+    pub(crate) fn all(self) -> u64 {
+        self.of_same_bytes + self.of_line_alone
+    }
+
     /// The sum.
     pub(crate) fn plus(mut self, other: Waits) -> Waits {
         self.add(other.of_same_bytes, other.of_line_alone);
@@ -52,6 +57,8 @@ pub(crate) struct Between {
     pub(crate) all: Waits,
     /// By the spot of the access that waited.
     pub(crate) by_spot: HashMap<u32, Waits>,
+    /// By the instruction that waited, and its spot.
+    pub(crate) by_use: HashMap<(u64, u32), Waits>,
     /// Lines of false sharing, by the owners of the bytes on them.
     pub(crate) fights: BTreeMap<Fighters, Fight>,
     /// Some threads were recorded one after the other, and are taken to run side by side.
@@ -118,8 +125,10 @@ impl Between {
         let (of_same_bytes, of_line_alone) = played.outcome.events();
         self.all.add(of_same_bytes, of_line_alone);
         for (tag, counts) in &played.outcome.waits {
-            let waits = self.by_spot.entry(played.uses[*tag as usize].spot).or_default();
-            waits.add(counts.of_same_bytes, counts.of_line_alone);
+            let Use { pc, spot, .. } = played.uses[*tag as usize];
+            for waits in [self.by_spot.entry(spot).or_default(), self.by_use.entry((pc, spot)).or_default()] {
+                waits.add(counts.of_same_bytes, counts.of_line_alone);
+            }
         }
         for number in played.outcome.lines.keys() {
             self.add_line(*number, played, spots);

@@ -2,3 +2,4 @@
 
 pub(crate) mod contention;
 pub(crate) mod line_fights;
+pub(crate) mod lock_waits;

@@ -125,7 +125,7 @@ impl Confirmation<'_> {
             Err(why) => return Ok(format!("{NOT_OBSERVED}: {why}")),
         };
         Ok(match before.agreement(&after) {
-            Ok(_) => format!("{EQUAL}: output, files, arguments of system calls, signals and exit"),
+            Ok(_) => format!("{EQUAL}: output, files, system calls, signals, exit"),
             Err(difference) => format!("{} differs: {}", difference.effect, difference.how),
         })
     }
