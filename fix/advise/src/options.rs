@@ -55,6 +55,8 @@ pub struct WantedPool {
     pub type_name: String,
     /// Bytes of an object.
     pub size_bytes: u64,
+    /// Blocks are huge pages.
+    pub is_on_huge_pages: bool,
 }
 
 /// A change with which the program was worse or did something else.

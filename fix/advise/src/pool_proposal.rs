@@ -24,20 +24,23 @@ pub struct PooledType {
     pub ends: usize,
     /// Objects in a block.
     pub block: u64,
+    /// Blocks are huge pages.
+    pub is_on_huge_pages: bool,
 }
 
 impl PooledType {
     /// The pool in a sentence without its full stop.
     pub fn in_words(&self) -> String {
         let calls = |count: usize| if count == 1 { "1 call".to_owned() } else { format!("{count} calls") };
-        let PooledType { type_name, size_bytes, makes, ends, block } = self;
+        let PooledType { type_name, size_bytes, makes, ends, block, is_on_huge_pages } = self;
+        let pages = if *is_on_huge_pages { " in huge pages" } else { "" };
         let ends = match ends {
             0 => "none gives one back".to_owned(),
             1 => "1 call gives one back".to_owned(),
             ends => format!("{ends} calls give them back"),
         };
         format!(
-            "{type_name}, {size_bytes} bytes: {} objects from blocks of {block}, {ends}, and the program keeps the blocks",
+            "{type_name}, {size_bytes} bytes: {} objects from blocks of {block}{pages}, {ends}, and the program keeps the blocks",
             match makes {
                 1 => format!("{} takes", calls(1)),
                 makes => format!("{} take", calls(*makes)),

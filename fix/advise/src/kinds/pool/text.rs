@@ -2,7 +2,7 @@
 
 use crate::constraints::constraint::{Binding, Constraint};
 use crate::constraints::meaning::SplitMeaning;
-use crate::kinds::cold_part::c_text::{Linkage, Naming, Style, declaration_end};
+use crate::kinds::cold_part::c_text::{Linkage, Naming, Style, after_includes, declaration_end};
 use crate::kinds::cold_part::class_text::is_free;
 use crate::kinds::cold_part::heap_text::Calls;
 use crate::options::WantedPool;
@@ -12,14 +12,20 @@ use crate::text::definitions;
 use crate::text::lex::Lexed;
 use crate::text::located_declaration::{self, LocatedDeclaration};
 use crate::text::sources::Sources;
-use lineup_model::object_uses::{HeapFunction, HeapWrapper};
+use lineup_model::object_uses::{HeapCall, HeapFunction, HeapWrapper};
 use std::collections::{BTreeMap, BTreeSet};
+
+/// The header of `madvise`.
+const MEMORY_HEADER: &str = "<sys/mman.h>";
 
 /// Bytes of a block: with the allocator's header a page.
 const BLOCK_BYTES: u64 = 4080;
 
 /// Objects in a block at least.
 const LEAST_OBJECTS: u64 = 16;
+
+/// Bytes of a block that is a huge page.
+const HUGE_BLOCK_BYTES: u64 = 2 << 20;
 
 /// An object that is free holds a pointer.
 const POINTER_BYTES: u64 = 8;
@@ -67,8 +73,22 @@ pub(super) fn write(
     let home = makers.iter().copied().max_by_key(in_file).unwrap_or_default();
     let is_shared = starts.len() > 1;
     let slot_bytes = slot_bytes(wanted, has_ends);
-    let block = (BLOCK_BYTES / slot_bytes).max(LEAST_OBJECTS);
-    let pool = Pool { names: &names, calls, has_ends, block };
+    let is_huge = wanted.is_on_huge_pages;
+    let block = match is_huge {
+        true => HUGE_BLOCK_BYTES / slot_bytes,
+        false => (BLOCK_BYTES / slot_bytes).max(LEAST_OBJECTS),
+    };
+    let pool = Pool { names: &names, calls, has_ends, is_huge, block };
+    let is_replaced = |call: &HeapCall| call.function != HeapFunction::Free && call.wrapper.is_some();
+    if is_huge && split.heap_calls.iter().any(is_replaced) {
+        return Err(unclear(
+            &found,
+            "a function of the program makes its objects, and it makes no huge pages",
+        ));
+    }
+    if is_huge && pool.is_zeroed() {
+        return Err(unclear(&found, "its blocks are zeroed, which huge pages are not for certain"));
+    }
     let wrappers: Vec<&HeapWrapper> =
         split.heap_calls.iter().filter_map(|call| call.wrapper.as_ref()).collect();
     if is_shared && wrappers.iter().any(|wrapper| wrapper.is_static && wrapper.path != home) {
@@ -79,7 +99,15 @@ pub(super) fn write(
     let at = at.ok_or_else(|| unclear(&found, "no place for functions is found before its calls"))?;
     let linkage = if is_shared { Linkage::Program } else { Linkage::File };
     let style = Style::of(lexed.text, indented_line(lexed.text), linkage);
-    edits.entry(home.to_owned()).or_default().push((at..at, pool.functions(&style)));
+    let mut functions = pool.functions(&style);
+    if is_huge && !lexed.text.contains(MEMORY_HEADER) {
+        let include = format!("#include {MEMORY_HEADER}\n");
+        match after_includes(sources, home, lexed.line_at(at)) {
+            Some(place) => edits.entry(home.to_owned()).or_default().push((place..place, include)),
+            None => functions.insert_str(0, &format!("{include}\n")),
+        }
+    }
+    edits.entry(home.to_owned()).or_default().push((at..at, functions));
     if is_shared {
         if found.path.ends_with(".c") {
             return Err(unclear(&found, "several files make and end its objects, and no header declares it"));
@@ -93,6 +121,7 @@ pub(super) fn write(
         makes,
         ends: calls.ending.len(),
         block,
+        is_on_huge_pages: is_huge,
     };
     Ok(PoolText { edits, pooled })
 }
@@ -204,6 +233,8 @@ struct Pool<'p> {
     calls: &'p Calls,
     /// Calls give objects back.
     has_ends: bool,
+    /// Blocks are huge pages.
+    is_huge: bool,
     /// Objects in a block.
     block: u64,
 }
@@ -211,6 +242,11 @@ struct Pool<'p> {
 impl Pool<'_> {
     fn has(&self, function: HeapFunction) -> bool {
         self.calls.making.iter().any(|(_, own, call)| *own == function && call.count.is_none())
+    }
+
+    /// All of a block has the value that it was made with, since nothing comes back, and that is zero.
+    fn is_zeroed(&self) -> bool {
+        !self.has_ends && self.has(HeapFunction::Calloc)
     }
 
     /// The functions with their data, and an empty line.
@@ -233,14 +269,19 @@ impl Pool<'_> {
     fn maker_text(&self, style: &Style) -> String {
         let Names { whole, slot, spare, maker, .. } = self.names;
         let block = self.block;
-        // Where nothing comes back, all of a block has the value that it was made with.
-        let is_zeroed = !self.has_ends && self.has(HeapFunction::Calloc);
-        let by = if is_zeroed { HeapFunction::Calloc } else { HeapFunction::Malloc };
+        let by = if self.is_zeroed() { HeapFunction::Calloc } else { HeapFunction::Malloc };
         let memory = self.calls.makes.memory(by, Some(&block.to_string()), "block");
         let head = format!("{whole} *{maker}(void)");
-        let refill = format!(
-            "\tif (!left) {{\n\t\tblock = {memory};\n\t\tif (!block)\n\t\t\treturn 0;\n\t\tleft = {block};\n\t}}\n\tleft--;\n"
-        );
+        let refill = match self.is_huge {
+            true => "\tif (!left) {\n\t\tconst unsigned long size = 2UL << 20;\n\t\tvoid *memory;\n\n\
+                     \t\tif (posix_memalign(&memory, size, size))\n\t\t\treturn 0;\n\
+                     #ifdef MADV_HUGEPAGE\n\t\tmadvise(memory, size, MADV_HUGEPAGE);\n#endif\n\
+                     \t\tblock = memory;\n\t\tleft = size / sizeof *block;\n\t}\n\tleft--;\n"
+                .to_owned(),
+            false => format!(
+                "\tif (!left) {{\n\t\tblock = {memory};\n\t\tif (!block)\n\t\t\treturn 0;\n\t\tleft = {block};\n\t}}\n\tleft--;\n"
+            ),
+        };
         if !self.has_ends {
             let body =
                 format!("\tstatic {whole} *block;\n\tstatic unsigned left;\n\n{refill}\treturn block++;\n");

@@ -86,7 +86,7 @@ fn advised_of(files: &[(&str, &str)], size_bytes: u64, change: impl FnOnce(&mut 
         .map(|(path, _)| format!("cc -std=gnu11 -c {path}"))
         .collect();
     let calls: Vec<&str> = calls.iter().map(String::as_str).collect();
-    let pools = vec![WantedPool { type_name: "tree".to_owned(), size_bytes }];
+    let pools = vec![WantedPool { type_name: "tree".to_owned(), size_bytes, is_on_huge_pages: false }];
     let mut options = Options { meaning: read_files(files, &calls, "tree"), pools, ..Options::default() };
     change(&mut options);
     let (usage, types) = (Usage::empty(Abi::X86_64), Types::default());
@@ -120,6 +120,55 @@ fn refused(files: &[(&str, &str)], reason: &str) {
 /// The tree with these lines before `main`.
 fn with(above: &str) -> String {
     TREE.replace("int main(void)\n", &format!("{above}\nint main(void)\n"))
+}
+
+fn on_huge_pages(options: &mut Options) {
+    options.pools.iter_mut().for_each(|pool| pool.is_on_huge_pages = true);
+}
+
+#[test]
+fn blocks_may_be_huge_pages() {
+    let files = [("a.c", TREE)];
+    let advice = advised(&files, on_huge_pages);
+    assert_eq!(advice.pools.len(), 1, "{:?}", advice.refusals);
+    let edited = &advice.edited["a.c"];
+    let refill = r#"
+    if (!left) {
+        const unsigned long size = 2UL << 20;
+        void *memory;
+
+        if (posix_memalign(&memory, size, size))
+            return 0;
+#ifdef MADV_HUGEPAGE
+        madvise(memory, size, MADV_HUGEPAGE);
+#endif
+        block = memory;
+        left = size / sizeof *block;
+    }
+    left--;
+"#;
+    assert!(edited.contains(refill), "{edited}");
+    assert_eq!(edited.matches("#include <sys/mman.h>\n").count(), 1, "{edited}");
+    let words = advice.pools[0].types[0].in_words();
+    assert!(words.contains("from blocks of 87381 in huge pages"), "{words}");
+    let (before, after) = (BTreeMap::from(files), BTreeMap::from([("a.c", edited.as_str())]));
+    assert_eq!(output(&before), output(&after));
+}
+
+#[test]
+fn blocks_are_no_huge_pages_where_the_program_makes_or_zeroes_them() {
+    let own = "static void *xmalloc(size_t size)\n{\n    void *p = malloc(size);\n    if (!p)\n        abort();\n    return p;\n}\n\n/* Adds a value. */";
+    let own =
+        TREE.replace("/* Adds a value. */", own).replace("malloc(sizeof(tree_t))", "xmalloc(sizeof(tree_t))");
+    let zeroed = kept().replace("malloc(sizeof(tree_t))", "calloc(1, sizeof(tree_t))");
+    for (program, why) in
+        [(&own, "a function of the program makes its objects"), (&zeroed, "its blocks are zeroed")]
+    {
+        assert_eq!(advised(&[("a.c", program)], |_| {}).pools.len(), 1, "{program}");
+        let advice = advised(&[("a.c", program)], on_huge_pages);
+        let said = advice.refusals.first().map(|one| one.constraints[0].to_string()).unwrap_or_default();
+        assert!(advice.pools.is_empty() && said.contains(why), "{said}");
+    }
 }
 
 #[test]

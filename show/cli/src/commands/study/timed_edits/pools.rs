@@ -1,4 +1,4 @@
-//! Candidates of pools: each type alone, and all types together.
+//! Candidates of pools: each type alone, all types together, and these on huge pages.
 
 use super::candidate::{Candidate, Candidates};
 use super::stalling::{LEAST, Stalling};
@@ -23,7 +23,11 @@ pub(crate) fn candidates(sources: &Sources, options: &Options, stalling: &Stalli
     let own = stalling.objects().iter().filter(|object| is_own(&object.type_name));
     let objects = own.map(|object| {
         let saved = 1.0 - object.size_bytes as f64 / taken(object.size_bytes) as f64;
-        let wanted = WantedPool { type_name: object.type_name.clone(), size_bytes: object.size_bytes };
+        let wanted = WantedPool {
+            type_name: object.type_name.clone(),
+            size_bytes: object.size_bytes,
+            is_on_huge_pages: false,
+        };
         (wanted, object.share * saved)
     });
     let mut objects: Vec<(WantedPool, f64)> = objects.filter(|(_, bound)| *bound >= LEAST).collect();
@@ -43,16 +47,25 @@ pub(crate) fn candidates(sources: &Sources, options: &Options, stalling: &Stalli
             }
         }
     }
-    if pools.len() > 1 {
+    let names = |pools: &[WantedPool]| {
         let names: Vec<&str> = pools.iter().map(|one| one.type_name.as_str()).collect();
-        let words = format!("pools for {}", names.join(", "));
-        all.list.push(Candidate { pools, words, ..Candidate::default() });
+        names.join(", ")
+    };
+    if pools.len() > 1 {
+        let words = format!("pools for {}", names(&pools));
+        all.list.push(Candidate { pools: pools.clone(), words, ..Candidate::default() });
+    }
+    let huge = pools.into_iter().map(|one| WantedPool { is_on_huge_pages: true, ..one });
+    let huge: Vec<WantedPool> = huge.filter(|one| refusal(sources, options, one).is_none()).collect();
+    if !huge.is_empty() {
+        let words = format!("pools on huge pages for {}", names(&huge));
+        all.list.push(Candidate { pools: huge, words, ..Candidate::default() });
     }
     all
 }
 
 fn in_words(wanted: &WantedPool, bound: f64) -> String {
-    let WantedPool { type_name, size_bytes } = wanted;
+    let WantedPool { type_name, size_bytes, .. } = wanted;
     format!(
         "a pool for {type_name} ({size_bytes} of {} bytes, upper bound −{} of modelled stalls)",
         taken(*size_bytes),
