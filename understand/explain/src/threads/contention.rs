@@ -6,7 +6,8 @@ use crate::threads::call_waits::calls_in_windows;
 use crate::threads::collector::Collector;
 use crate::threads::false_sharing::findings;
 use crate::threads::layout_waits::Replay;
-use crate::threads::lock_advice::{lock_places, lock_within, shared_counters};
+use crate::threads::lock_advice::{lock_places, shared_counters};
+use crate::threads::locked_objects::LockedObjects;
 use crate::threads::locks::{Lines as LinesOfLocks, Locks};
 use crate::threads::process::{Outcomes, Process, all_waits, line_waits, process, waits_of};
 use crate::threads::report::{
@@ -181,6 +182,8 @@ fn lock_reports(
     let find = |process: ProcessId| processes.iter().find(|known| known.id == process);
     let tag = |process, address| find(process).and_then(|process| tag_at(process, uses, address, line));
     let needed = needed_under_locks(processes, uses);
+    let objects: BTreeMap<ProcessId, LockedObjects> =
+        processes.iter().map(|process| (process.id, LockedObjects::of(process, uses))).collect();
     let lines = LinesOfLocks {
         name: &|namer, process, address| {
             let tag = tag(process, address);
@@ -194,7 +197,7 @@ fn lock_reports(
             let number = line.line_of(address);
             find(process).map_or_else(Waits::default, |known| line_waits(&known.outcomes.recorded, number))
         },
-        within: &|process, word, lock| lock_within(find(process)?, uses, (word, lock)),
+        within: &|process, word, lock| objects.get(&process)?.within(word, lock),
         places: &|namer, (process, word), own_bytes, lock| {
             let waited = needed.get(&lock).map_or(&[][..], Vec::as_slice);
             let mut name = |tag| Names::new(uses).part(tag, namer);

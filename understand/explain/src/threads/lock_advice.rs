@@ -1,8 +1,6 @@
 //! Advice without an edit: counters that threads could each have a copy of, and better places for locks.
 
-use super::report::{Beside, LockPlaces, LockReport, LockWithin, SharedCounter, Waits};
-use crate::naming::owner::OwnerKey;
-use crate::threads::access_log::Use;
+use super::report::{Beside, LockPlaces, LockReport, SharedCounter, Waits};
 use crate::threads::process::{Process, all_waits};
 use lineup_coherence::Lines;
 use lineup_model::line::LineSize;
@@ -44,13 +42,15 @@ pub(super) fn shared_counters(
             }
         }
         for ((address, _), Bytes { threads, tags, is_other_than_added_to }) in all {
-            let is_lock = locks.iter().any(|lock| address.wrapping_sub(lock.address) < lock.kind.own_bytes());
+            let is_lock =
+                || locks.iter().any(|lock| address.wrapping_sub(lock.address) < lock.kind.own_bytes());
             let recorded = &process.outcomes.recorded.waits;
             let waits: u64 =
                 tags.iter().filter_map(|tag| recorded.get(tag)).map(|counts| counts.of_same_bytes).sum();
             let is_much = waits >= LEAST_WAITS.max(accesses / ACCESSES_PER_WAIT);
-            let Some(tag) =
-                tags.first().filter(|_| !is_other_than_added_to && !is_lock && threads.len() > 1 && is_much)
+            let Some(tag) = tags
+                .first()
+                .filter(|_| !is_other_than_added_to && threads.len() > 1 && is_much && !is_lock())
             else {
                 continue;
             };
@@ -103,35 +103,6 @@ pub(super) fn lock_places(
         Beside { name: name(tag), waits }
     });
     Some(LockPlaces { as_it_lies: all_waits(recorded), alone: all_waits(&alone), beside })
-}
-
-/// The object that a lock lies in, and the part of it that the lock's holders use: four times as often as others do.
-pub(super) fn lock_within(process: &Process, uses: &[Use], (word, lock): (u64, u32)) -> Option<LockWithin> {
-    const TIMES_AS_OFTEN: u64 = 4;
-    let used = |tag: &u32| uses.get(*tag as usize).filter(|used| used.object.is_some());
-    let (ty, start, offset) = process.touched.iter().find_map(|(_, touched)| {
-        touched.keys().find_map(|(_, _, tag, _)| {
-            let object = used(tag)?.object?;
-            let OwnerKey::Object(ty, start) = object.owner else { return None };
-            let offset = word.checked_sub(start)?;
-            (object.offset..object.offset + object.size_bytes)
-                .contains(&offset)
-                .then_some((ty, start, offset))
-        })
-    })?;
-    let mut parts: BTreeMap<(u64, u64), [u64; 2]> = BTreeMap::new();
-    for (tag, count) in &process.counts {
-        let Some((object, under)) = used(tag).and_then(|used| Some((used.object?, used.under))) else {
-            continue;
-        };
-        if object.owner == OwnerKey::Object(ty, start) {
-            let counts = parts.entry((object.offset, object.size_bytes)).or_default();
-            counts[usize::from(under == Some(lock))] += count;
-        }
-    }
-    let is_guarded = |[outside, inside]: &[u64; 2]| *inside > 0 && *inside >= TIMES_AS_OFTEN * outside;
-    let guards = parts.into_iter().filter(|(_, counts)| is_guarded(counts)).map(|(bytes, _)| bytes).collect();
-    Some(LockWithin { ty, offset, guards })
 }
 
 /// The bytes that a use accessed, where they are on one line.

@@ -12,6 +12,7 @@ mod contention;
 mod false_sharing;
 mod layout_waits;
 mod lock_advice;
+mod locked_objects;
 mod locks;
 mod owned_bytes;
 mod process;
