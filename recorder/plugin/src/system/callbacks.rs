@@ -47,15 +47,19 @@ pub(crate) unsafe extern "C" fn on_noted_run(vcpu: c_uint, data: *mut c_void) {
     }
 }
 
-/// An instruction accesses data.
-pub(crate) unsafe extern "C" fn on_data(vcpu: c_uint, info: u32, address: u64, data: *mut c_void) {
-    // SAFETY: `data` is a site that was leaked when this callback was asked for.
-    let site: &'static DataSite = unsafe { &*data.cast::<DataSite>() };
+/// An instruction accesses data, one of a program or of the kernel.
+pub(crate) unsafe extern "C" fn on_data<const OF_PROGRAM: bool>(
+    vcpu: c_uint,
+    info: u32,
+    address: u64,
+    data: *mut c_void,
+) {
     // SAFETY: this is a callback of that virtual CPU, and the only reference in it.
     if let Some(cpu) = unsafe { current(vcpu) }
-        && !cpu.passes_over(site, address, info)
+        && !cpu.passes_over(OF_PROGRAM, address, info)
     {
-        access_slowly(cpu, site, address, info);
+        // SAFETY: `data` is a site that was leaked when this callback was asked for.
+        access_slowly(cpu, unsafe { &*data.cast::<DataSite>() }, address, info);
     }
 }
 
@@ -66,7 +70,7 @@ pub(crate) unsafe extern "C" fn on_transfer(vcpu: c_uint, info: u32, address: u6
     let site: &'static DataSite = unsafe { &*data.cast::<DataSite>() };
     // SAFETY: as in `on_data`.
     let Some(cpu) = (unsafe { current(vcpu) }) else { return };
-    let is_store = match cpu.passes_over(site, address, info) {
+    let is_store = match cpu.passes_over(site.is_user, address, info) {
         true => cpu.is_store(info),
         false => cpu.access(system, site, address, info),
     };

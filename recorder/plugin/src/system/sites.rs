@@ -23,12 +23,14 @@ pub(crate) enum Role {
     User,
 }
 
-/// A run of instructions of one block that lie on one line. Never freed: the emulator keeps pointers.
+/// A run of instructions of one block that lie on one line. Never freed: the emulator keeps pointers. Callbacks read it
+/// each time the run begins: it lies on one line of the host's.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[repr(align(32))]
 pub(crate) struct Run {
     pub(crate) pc: u64,
-    pub(crate) size_bytes: u64,
-    pub(crate) instructions: u64,
+    pub(crate) size_bytes: u32,
+    pub(crate) instructions: u32,
     /// A string instruction, executed again for every element.
     pub(crate) repeats: bool,
     /// Part of a function that spins for a lock.

@@ -37,7 +37,7 @@ impl OnTranslate for Translates {
             && first.is_user
             && !first.repeats
         {
-            let instructions = runs.iter().map(|(_, run)| run.instructions).sum();
+            let instructions = runs.iter().map(|(_, run)| u64::from(run.instructions)).sum();
             // SAFETY: as above, and the recorder of the system is never freed.
             return unsafe { programs.count(tb, instructions) };
         }
@@ -122,7 +122,7 @@ impl System {
             is_cut |= insn.privileged.is_some();
             match runs.last_mut().filter(|(_, run)| !is_cut && same_line(run)) {
                 Some((_, run)) => {
-                    run.size_bytes += insn.size_bytes;
+                    run.size_bytes += insn.size_bytes as u32;
                     run.instructions += 1;
                 }
                 None => runs.push((index, self.run(insn, index == 0, insns.len() == 1))),
@@ -135,7 +135,7 @@ impl System {
     fn run(&self, insn: &Insn, is_first: bool, is_alone: bool) -> Run {
         Run {
             pc: insn.pc,
-            size_bytes: insn.size_bytes,
+            size_bytes: insn.size_bytes as u32,
             instructions: 1,
             repeats: is_alone && insn.decoded.repeats,
             spins: self.kernel.entries.spins.iter().any(|spin| spin.contains(&insn.pc)),
@@ -189,7 +189,11 @@ impl System {
             repeats: insn.decoded.repeats,
             meaning: self.meaning(insn),
         };
-        let callback = if site.meaning == Meaning::Plain { on_data } else { on_transfer };
+        let callback = match (site.meaning, site.is_user) {
+            (Meaning::Plain, true) => on_data::<true>,
+            (Meaning::Plain, false) => on_data::<false>,
+            _ => on_transfer,
+        };
         let mut sites = lock(&self.sites);
         let data: *const DataSite = sites.data(site);
         // SAFETY: the caller's promise; the sites are never freed.

@@ -118,16 +118,17 @@ impl Cpu {
         // Every element of a string instruction executes it again.
         let is_again = run.repeats && self.last_repeated == run.pc;
         self.last_repeated = if run.repeats { run.pc } else { 0 };
-        let instructions = if is_again { 0 } else { run.instructions };
-        self.processor.fetch(address, run.size_bytes, instructions);
+        let instructions = if is_again { 0 } else { u64::from(run.instructions) };
+        let size_bytes = u64::from(run.size_bytes);
+        self.processor.fetch(address, size_bytes, instructions);
         if let (Some(stream), Some(lane)) = (&system.stream, &mut self.lane) {
-            stream.fetch(&system.output, lane, address, run.size_bytes);
+            stream.fetch(&system.output, lane, address, size_bytes);
         }
         if run.spins {
             self.processor.totals.spin_instructions += instructions;
         }
         if self.keeps {
-            self.task.fetch(code_granules(run.pc, run.size_bytes));
+            self.task.fetch(code_granules(run.pc, size_bytes));
         }
     }
 

@@ -1,7 +1,7 @@
 //! The common case of most callbacks: nothing is kept, and the line is the most recently used one of its set. Callbacks
 //! try this first.
 
-use super::super::sites::{DataSite, Run};
+use super::super::sites::Run;
 use super::Cpu;
 
 impl Cpu {
@@ -12,16 +12,16 @@ impl Cpu {
             return false;
         }
         let address = self.modelled(run.pc, run.is_user);
-        if !self.processor.fetch_again(address, run.size_bytes, run.instructions) {
+        if !self.processor.fetch_again(address, run.size_bytes.into(), run.instructions.into()) {
             return false;
         }
         self.last_repeated = 0;
         true
     }
 
-    /// True when an access changes nothing.
+    /// True when an access changes nothing. It does not look at the access's site, which is rarely in the host's cache.
     #[inline(always)]
-    pub(crate) fn passes_over(&self, site: &DataSite, address: u64, info: u32) -> bool {
+    pub(crate) fn passes_over(&self, is_user: bool, address: u64, info: u32) -> bool {
         if self.keeps | self.awaits_push {
             return false;
         }
@@ -29,7 +29,7 @@ impl Cpu {
             return true;
         }
         let what = self.descriptions.kept(info);
-        let address = self.modelled(address, site.is_user);
+        let address = self.modelled(address, is_user);
         !self.shows_accesses
             && what.is_of(info)
             && self.processor.passes_over(address, u64::from(what.size_bytes()))
