@@ -18,7 +18,7 @@ pub(crate) struct Granules {
 impl Granules {
     /// The touched granules of an object that starts at `base`.
     pub(crate) fn of(base: u64, spans: &[Span], offsets_bits: &[u64]) -> Self {
-        let mut granules = Granules::default();
+        let mut granules = Granules { touched: Vec::with_capacity(spans.len()) };
         granules.add_spans(base, spans, offsets_bits);
         granules
     }

@@ -9,3 +9,4 @@ pub(crate) mod plan_orders;
 pub(crate) mod reasons;
 pub(crate) mod score;
 pub(crate) mod small_order;
+pub(crate) mod unit_set;

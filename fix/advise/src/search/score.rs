@@ -5,6 +5,7 @@ use crate::layout::line_counts::lines_per_call;
 use crate::layout::placement::{Field, Placed};
 use crate::layout::subject::Subject;
 use crate::layout::thread_groups;
+use crate::search::unit_set::UnitSet;
 use lineup_model::line::LineSize;
 use lineup_model::region::RegionId;
 use std::collections::BTreeMap;
@@ -65,6 +66,11 @@ impl Problem {
     /// The units that an order leaves in place relative to each other.
     pub(crate) fn kept(&self, order: &[usize]) -> Vec<usize> {
         kept_around(order, &|unit| self.units[unit].is_still)
+    }
+
+    /// The same as a set.
+    pub(crate) fn stays(&self, order: &[usize]) -> UnitSet {
+        UnitSet::of(order.len(), self.kept(order))
     }
 
     pub(crate) fn place(&self, model: &Model, order: &[usize]) -> Option<Placed> {

@@ -10,6 +10,7 @@ use crate::layout::granules::ONE;
 use crate::search::best_order::{LINE_PARTS, candidates, drawn_together, hot_sets, units_of};
 use crate::search::outcome::Outcome;
 use crate::search::score::{Baseline, Problem, Score};
+use crate::search::unit_set::UnitSet;
 use lineup_model::region::RegionId;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -54,7 +55,7 @@ const MOST_PAIRS: usize = 40_000;
 const SELDOM: u64 = ONE / 10;
 
 /// Units that the calls of some region touch often enough to be moved for it.
-fn used(problem: &Problem) -> BTreeSet<usize> {
+fn used(problem: &Problem) -> UnitSet {
     let mut touches: BTreeMap<(RegionId, usize), u64> = BTreeMap::new();
     for demand in problem.models.first().into_iter().flat_map(|model| &model.demands) {
         for unit in units_of(problem, demand) {
@@ -63,7 +64,7 @@ fn used(problem: &Problem) -> BTreeSet<usize> {
         }
     }
     let often = touches.into_iter().filter(|(_, per_call)| *per_call >= SELDOM);
-    often.map(|((_, unit), _)| unit).collect()
+    UnitSet::of(problem.units.len(), often.map(|((_, unit), _)| unit))
 }
 
 /// One of the orders with few moved units.
@@ -83,7 +84,7 @@ struct Small<'p> {
     /// Members that calls only read, and that lie beside those that change in the present order.
     beside_written: BTreeSet<usize>,
     /// Units that calls touch often.
-    used: BTreeSet<usize>,
+    used: UnitSet,
     /// The lines that each region needs in the present order.
     present: BTreeMap<RegionId, u64>,
     holes: usize,
@@ -97,16 +98,16 @@ impl Small<'_> {
 
     /// The units that move, if the touches of calls explain the moves to a reader.
     fn moved(&self, order: &[usize]) -> Option<Vec<usize>> {
-        let stays: BTreeSet<usize> = self.problem.kept(order).into_iter().collect();
-        let moved = || order.iter().enumerate().filter(|(_, unit)| !stays.contains(unit));
-        let is_cold = |unit: &usize| !self.used.contains(unit);
+        let stays = self.problem.stays(order);
+        let moved = || order.iter().enumerate().filter(|(_, unit)| !stays.contains(**unit));
+        let is_cold = |unit: &usize| !self.used.contains(*unit);
         let cold = moved().filter(|(_, unit)| is_cold(unit)).count();
         let is_told = |(at, unit): (usize, &usize)| !is_cold(unit) || ends_segment(self.problem, order, at);
         let large = LARGE_LINES * self.problem.primary.bytes();
         let is_small = |(_, unit): (usize, &usize)| self.problem.unit_bytes(*unit) <= large;
         let is_read =
             moved().count() <= self.most && cold <= 1 && moved().all(is_told) && moved().all(is_small);
-        let is_accepted = is_read && self.review.accepts_moves(self.problem, order, &self.used);
+        let is_accepted = is_read && self.review.accepts_moves(self.problem, (order, &stays), &self.used);
         is_accepted.then(|| moved().map(|(_, &unit)| unit).collect())
     }
 
@@ -171,7 +172,7 @@ impl Small<'_> {
         let units = &self.problem.units;
         let may_move = |&(from, to): &(usize, usize)| {
             from != to
-                && (self.used.contains(&order[from]) || is_beside(order, from, &self.used))
+                && (self.used.contains(order[from]) || is_beside(order, from, &self.used))
                 && !units[order[from]].is_fixed
                 && units[order[from]].segment == units[order[to]].segment
         };
@@ -217,9 +218,9 @@ fn ends_segment(problem: &Problem, order: &[usize], at: usize) -> bool {
 }
 
 /// Whether a unit is a neighbour of one of these.
-fn is_beside(order: &[usize], at: usize, units: &BTreeSet<usize>) -> bool {
+fn is_beside(order: &[usize], at: usize, units: &UnitSet) -> bool {
     let neighbours = [at.checked_sub(1), at.checked_add(1)].into_iter().flatten();
-    neighbours.filter_map(|at| order.get(at)).any(|unit| units.contains(unit))
+    neighbours.filter_map(|at| order.get(at)).any(|unit| units.contains(*unit))
 }
 
 /// Orders in which a demand's units of one line stand next to its units of other lines.

@@ -6,6 +6,7 @@ use crate::constraints::constraint::{Binding, Constraint};
 use crate::layout::placement::Placed;
 use crate::layout::subject::Subject;
 use crate::search::score::Problem;
+use crate::search::unit_set::UnitSet;
 use crate::text::body::Body;
 use crate::text::sources::Sources;
 use lineup_model::types::{TypeKind, Types};
@@ -71,20 +72,25 @@ impl Review {
         self
     }
 
-    /// Whether a reviewer would accept the moves of an order. `used` are the units that calls use often.
-    pub(crate) fn accepts_moves(&self, problem: &Problem, order: &[usize], used: &BTreeSet<usize>) -> bool {
+    /// Whether a reviewer would accept the moves of an order that leaves some units in place. `used` are the units that
+    /// calls use often.
+    pub(crate) fn accepts_moves(
+        &self,
+        problem: &Problem,
+        (order, stays): (&[usize], &UnitSet),
+        used: &UnitSet,
+    ) -> bool {
         let mut places = vec![0; order.len()];
         order.iter().enumerate().for_each(|(place, unit)| places[*unit] = place);
         let place = |unit: usize| places[unit + self.head];
-        let kept: BTreeSet<usize> = problem.kept(order).into_iter().collect();
-        let moved = || order.iter().filter(|unit| !kept.contains(unit)).map(|unit| &problem.units[*unit]);
+        let moved = || order.iter().filter(|unit| !stays.contains(**unit)).map(|unit| &problem.units[*unit]);
         let members: usize = moved().map(|unit| unit.fields.len()).sum();
         let is_together = |group: &Range<usize>| {
             let top = place(group.start);
             group.clone().all(|unit| (top..top + group.len()).contains(&place(unit)))
         };
         let is_passed =
-            |unit: usize| used.iter().any(|&used| used < unit + self.head && places[used] > place(unit));
+            |unit: usize| used.iter().any(|used| used < unit + self.head && places[used] > place(unit));
         members <= MOST_MEMBERS
             && !moved().any(|unit| unit.is_still)
             && self.keeps_data_near(problem, order)
