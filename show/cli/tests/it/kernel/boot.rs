@@ -1,7 +1,7 @@
 //! A kernel as Debian ships it: its image's description, one boot, and all failures of a guest. Whatever the end of a
 //! guest, there is a message, and no emulator stays behind.
 
-use super::guests::{Bench, busybox, emulators, kernel};
+use super::guests::{Bench, QUICK, busybox, emulators, kernel};
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -37,7 +37,8 @@ fn a_distributed_kernel_boots_and_has_the_symbols_that_its_image_holds() {
 #[test]
 fn a_kernel_of_linux_7_has_the_symbols_that_its_guest_lists() {
     let bench = bench();
-    let report = booted(&bench, &bench.copy(&kernel("cloud-7")), &["--check-symbols"]);
+    let guest = ["--check-symbols", "--cmdline", QUICK, "--workload", "true"];
+    let report = booted(&bench, &bench.copy(&kernel("cloud-7")), &guest);
     assert!(report["release"].as_str().is_some_and(|release| release.starts_with('7')), "{report}");
     assert_eq!(report["symbol_source"], "kallsyms in the image");
     assert!(report["symbols"].as_u64() > Some(50_000), "{report}");
@@ -105,7 +106,8 @@ fn a_guest_without_memory_ends_with_a_message() {
 fn a_kernel_that_panics_says_so() {
     let bench = bench();
     let image = bench.copy(&kernel("cloud"));
-    let said = bench.refused(&image, &["--boot", "--cmdline", "rdinit=/nonexistent init=/nonexistent"]);
+    let cmdline = format!("rdinit=/nonexistent init=/nonexistent {QUICK}");
+    let said = bench.refused(&image, &["--boot", "--cmdline", &cmdline]);
     assert!(said.contains("the kernel panicked before the guest's init ran"), "{said}");
     assert!(said.contains("--cmdline"), "{said}");
 }
@@ -116,9 +118,9 @@ fn a_workload_that_hangs_is_stopped() {
     let bench = bench();
     let image = bench.copy(&kernel("cloud"));
     // On a busy machine the guest takes longer until the workload runs.
-    for seconds in ["20", "120", "480"] {
-        let hangs = ["--boot", "--workload", "echo so far; cat /dev/console", "--timeout", seconds];
-        let said = bench.refused(&image, &hangs);
+    for seconds in ["12", "60", "480"] {
+        let hangs = ["--workload", "echo so far; cat /dev/console", "--timeout", seconds];
+        let said = bench.refused(&image, &[&["--boot", "--cmdline", QUICK], &hangs[..]].concat());
         if said.contains("while the workload ran") {
             assert!(said.contains(&format!("stopped after {seconds} s (--timeout)")), "{said}");
             assert!(said.contains("so far"), "{said}");
@@ -133,7 +135,7 @@ fn a_workload_that_hangs_is_stopped() {
 fn a_guest_that_switches_itself_off_early_is_noticed() {
     let bench = bench();
     let image = bench.copy(&kernel("cloud"));
-    let said = bench.refused(&image, &["--boot", "--workload", "poweroff -f"]);
+    let said = bench.refused(&image, &["--boot", "--cmdline", QUICK, "--workload", "poweroff -f"]);
     assert!(said.contains("switched itself off while the workload ran"), "{said}");
 }
 
@@ -144,7 +146,7 @@ fn a_workload_that_fails_is_told_with_its_status_and_last_lines() {
     let image = bench.copy(&kernel("cloud"));
     std::fs::write(bench.folder.path().join("fails"), "#!/bin/sh\necho it went wrong\nexit 7\n")
         .expect("a script");
-    let said = bench.refused(&image, &["--boot", "--workload", "./fails"]);
+    let said = bench.refused(&image, &["--boot", "--cmdline", QUICK, "--workload", "./fails"]);
     assert!(said.contains("status 7") && said.contains("it went wrong"), "{said}");
 }
 
@@ -153,7 +155,8 @@ fn a_workload_that_fails_is_told_with_its_status_and_last_lines() {
 fn a_workload_killed_for_want_of_memory_is_told() {
     let bench = bench();
     let image = bench.copy(&kernel("cloud"));
-    let said = bench.refused(&image, &["--boot", "--memory", "128", "--workload", "tail /dev/zero"]);
+    let guest = ["--cmdline", QUICK, "--memory", "128", "--workload", "tail /dev/zero"];
+    let said = bench.refused(&image, &[&["--boot"], &guest[..]].concat());
     assert!(said.contains("ran out of its 128 MiB") && said.contains("--memory"), "{said}");
 }
 
@@ -183,8 +186,9 @@ fn built_in_workloads_and_a_dynamic_program_of_the_host_run() {
     let bench = bench();
     let image = bench.copy(&kernel("cloud"));
     // The other workloads are recorded by other tests.
-    for workload in ["idle", "getent hosts localhost"] {
-        assert_eq!(booted(&bench, &image, &["--workload", workload])["boot"]["status"], 0, "{workload}");
+    for workload in ["wakeup", "getent hosts localhost"] {
+        let guest = ["--cmdline", QUICK, "--workload", workload];
+        assert_eq!(booted(&bench, &image, &guest)["boot"]["status"], 0, "{workload}");
     }
 }
 
@@ -213,7 +217,7 @@ fn kernels_of_other_machines_and_compressions_boot_and_agree_with_their_images()
         let fetched = kernel(name);
         let image = bench.copy(&fetched);
         let busybox = busybox(&fetched);
-        let own = if machine == "x86_64" { vec![] } else { vec!["--busybox", busybox.as_str()] };
+        let own = if machine == "x86_64" { ["--cmdline", QUICK] } else { ["--busybox", busybox.as_str()] };
         let report = booted(&bench, &image, &[&own[..], &["--check-symbols", "--workload", "true"]].concat());
         assert_eq!(
             (report["machine"].as_str(), report["symbol_source"].as_str()),

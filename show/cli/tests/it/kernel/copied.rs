@@ -1,7 +1,7 @@
 //! A kernel's copies for programs are a class of their own: programs' addresses identify them, and the functions that
 //! copy.
 
-use super::guests::kernel;
+use super::guests::{QUICK, kernel};
 use super::record::{bench, printed, read};
 use lineup_model::access::CallEnd;
 
@@ -12,7 +12,8 @@ fn what_is_copied_for_programs_is_a_class_of_its_own() {
     let image = bench.copy(&kernel("cloud"));
     let workload = "i=0; while [ $i -lt 20 ]; do i=$((i+1)); ls -R /bin | cat > /dev/null; done";
     let regions = ["--region", "ksys_write", "--region", "handle_mm_fault"];
-    let guest = ["--workload", workload, "--no-caches", "--calls", "100", "--out", "copies.rec"];
+    let guest =
+        ["--cmdline", QUICK, "--workload", workload, "--no-caches", "--calls", "100", "--out", "copies.rec"];
     bench.json(&image, &[&regions[..], &guest].concat());
     let recording = read(&bench.folder.path().join("copies.rec"));
     let explained = printed(&bench, &["explain", "copies.rec"]);

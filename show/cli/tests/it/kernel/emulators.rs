@@ -3,6 +3,7 @@
 
 use super::guests::{Bench, busybox, kernel};
 use super::record::{SHORT, bench, data_lines, kept, measured, range, read};
+use super::shared::Shared;
 use super::sweep::{PING_PONG, assert_two_wake_each_other};
 use super::table::shows;
 use crate::fetched;
@@ -112,7 +113,7 @@ fn two_emulators_record_the_same_calls() {
     let bench = bench();
     let image = bench.copy(&kernel("cloud"));
     let guest = ["--workload", SHORT];
-    let older = record(&bench, &image, "older.rec", None, &guest);
+    let older = Shared::with_caches("cloud").recording();
     let newer = record(&bench, &image, "newer.rec", Some(&newer_emulator()), &guest);
     the_same_calls(&older, &newer);
     shows(&newer, "x86-64", "two_emulators_record_the_same_calls");
@@ -126,7 +127,7 @@ fn two_emulators_record_the_same_calls_of_arm_kernels() {
         let fetched = kernel(name);
         let (image, busybox) = (bench.copy(&fetched), busybox(&fetched));
         let guest = ["--workload", SHORT, "--busybox", &busybox];
-        let older = record(&bench, &image, "older.rec", None, &guest);
+        let older = Shared::with_caches(name).recording();
         let newer = record(&bench, &image, "newer.rec", Some(&newer_emulator()), &guest);
         the_same_calls(&older, &newer);
         shows(&newer, machine, "two_emulators_record_the_same_calls_of_arm_kernels");

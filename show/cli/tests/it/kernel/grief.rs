@@ -1,7 +1,7 @@
 //! Kernels that cannot be recorded, and guests that fail while they are recorded: there is a message, the recording up
 //! to that point can be read, and no emulator stays behind.
 
-use super::guests::{Bench, emulators, kernel};
+use super::guests::{Bench, QUICK, emulators, kernel};
 use super::record::{bench, measured, read};
 use lineup_recording::Recording;
 use std::process::{Command, Stdio};
@@ -47,8 +47,8 @@ fn debug_file_with_another_build_id(bench: &Bench) -> String {
 fn a_workload_that_fails_leaves_its_recording() {
     let bench = bench();
     let image = bench.copy(&kernel("cloud"));
-    let said = bench
-        .refused(&image, &["--region", "sched-clock", "--workload", "ls -R /bin; exit 3", "--out", "a.rec"]);
+    let guest = ["--cmdline", QUICK, "--workload", "ls -R /bin; exit 3", "--out", "a.rec"];
+    let said = bench.refused(&image, &[&["--region", "sched-clock"], &guest[..]].concat());
     assert!(said.contains("status 3") && said.contains("a.rec"), "{said}");
     let recording = read(&bench.folder.path().join("a.rec"));
     assert!(recording.system.expect("last words").complete);
@@ -60,6 +60,11 @@ fn grief(arguments: &[&str], expected: &[&str]) -> Recording {
     let bench = bench();
     let image = bench.copy(&kernel("cloud"));
     let said = bench.refused(&image, &[&["--region", "timer", "--out", "a.rec"], arguments].concat());
+    left_by(&bench, &said, expected)
+}
+
+/// The recording that such a guest left.
+fn left_by(bench: &Bench, said: &str, expected: &[&str]) -> Recording {
     for part in expected {
         assert!(said.contains(part), "{said}");
     }
@@ -78,33 +83,43 @@ fn is_cut_off_in_good_order(recording: &Recording) {
 #[test]
 #[ignore = "boots a kernel; make test-kernel runs it"]
 fn a_guest_that_hangs_is_stopped_and_the_recorder_has_its_last_words() {
-    let hang = "while :; do :; done";
-    is_cut_off_in_good_order(&grief(
-        &["--workload", hang, "--timeout", "40"],
-        &["stopped after 40 s (--timeout)"],
-    ));
+    let bench = bench();
+    let image = bench.copy(&kernel("cloud"));
+    // On a busy machine the guest takes longer until the workload runs.
+    for seconds in ["14", "60", "480"] {
+        let guest = ["--workload", "while :; do :; done", "--cmdline", QUICK, "--timeout", seconds];
+        let said = bench.refused(&image, &[&["--region", "timer", "--out", "a.rec"], &guest[..]].concat());
+        if said.contains("while the workload ran") {
+            let expected = format!("stopped after {seconds} s (--timeout)");
+            return is_cut_off_in_good_order(&left_by(&bench, &said, &[expected.as_str()]));
+        }
+    }
+    panic!("the workload never ran");
 }
 
 #[test]
 #[ignore = "boots a kernel; make test-kernel runs it"]
 fn a_kernel_that_panics_under_the_workload_leaves_its_recording() {
     let crash = "ls -R /bin; echo c > /proc/sysrq-trigger";
-    is_cut_off_in_good_order(&grief(&["--workload", crash], &["the kernel panicked while the workload ran"]));
+    let guest = ["--cmdline", QUICK, "--workload", crash];
+    is_cut_off_in_good_order(&grief(&guest, &["the kernel panicked while the workload ran"]));
 }
 
 #[test]
 #[ignore = "boots a kernel; make test-kernel runs it"]
 fn a_guest_out_of_memory_leaves_its_recording() {
     let expected = ["ran out of its 128 MiB", "--memory"];
-    let recording = grief(&["--workload", "tail /dev/zero", "--memory", "128"], &expected);
+    let guest = ["--cmdline", QUICK, "--workload", "tail /dev/zero", "--memory", "128"];
+    let recording = grief(&guest, &expected);
     assert!(!measured(&recording, "hrtimer_interrupt").is_empty(), "no tick was recorded");
 }
 
 #[test]
 #[ignore = "boots a kernel; make test-kernel runs it"]
 fn a_kernel_that_panics_before_the_workload_leaves_an_empty_recording() {
-    let cmdline = ["--cmdline", "rdinit=/nonexistent init=/nonexistent"];
-    let recording = grief(&cmdline, &["the kernel panicked before the guest's init ran", "--cmdline"]);
+    let cmdline = format!("rdinit=/nonexistent init=/nonexistent {QUICK}");
+    let expected = ["the kernel panicked before the guest's init ran", "--cmdline"];
+    let recording = grief(&["--cmdline", &cmdline], &expected);
     assert!(recording.calls.is_empty() && recording.measured.is_empty());
 }
 
@@ -113,7 +128,8 @@ fn a_kernel_that_panics_before_the_workload_leaves_an_empty_recording() {
 fn a_region_that_is_never_reached_is_told() {
     let bench = bench();
     let image = bench.copy(&kernel("cloud"));
-    let said = bench.refused(&image, &["--region", "machine_kexec", "--workload", "true"]);
+    let guest = ["--cmdline", QUICK, "--workload", "true"];
+    let said = bench.refused(&image, &[&["--region", "machine_kexec"], &guest[..]].concat());
     assert!(said.contains("without a call of machine_kexec"), "{said}");
 }
 

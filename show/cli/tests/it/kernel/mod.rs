@@ -14,6 +14,7 @@ mod no_caches;
 mod other_emulators;
 mod record;
 mod rootfs;
+mod shared;
 mod sweep;
 mod table;
 mod threads;

@@ -1,6 +1,6 @@
 //! Functions of modules as regions: under Debian's kernel, overlayfs is one.
 
-use super::guests::{Bench, busybox, kernel};
+use super::guests::{Bench, QUICK, busybox, kernel};
 use super::record::{bench, kept, printed, read};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,8 +16,8 @@ const OVERLAY: &str = "mkdir /low /memory /over; echo text > /low/file; mount -t
     grep 'ovl_lookup.*overlay' /proc/kallsyms | tr '\\t' ' '";
 
 /// A guest that does this, with overlayfs from a folder of modules.
-fn overlaid(modules: &str) -> [&str; 6] {
-    ["--module", "overlay", "--modules", modules, "--workload", OVERLAY]
+fn overlaid(modules: &str) -> [&str; 8] {
+    ["--module", "overlay", "--modules", modules, "--workload", OVERLAY, "--cmdline", QUICK]
 }
 
 const REGIONS: [&str; 4] = ["--region", "ovl_lookup", "--region", "ovl_permission"];

@@ -1,7 +1,8 @@
 //! Kernels recorded without modelled caches: cache figures are missing, and all else is the same as with caches.
 
-use super::guests::{busybox, kernel};
-use super::record::{SHORT, bench, read};
+use super::guests::kernel;
+use super::record::bench;
+use super::shared::Shared;
 use lineup_model::access::Call;
 use lineup_recording::{Counts, MeasuredCall, Recording};
 use std::process::Command;
@@ -22,16 +23,8 @@ fn told_of_kept(recording: &Recording) -> Vec<(u64, Call)> {
     recording.calls.iter().map(told).collect()
 }
 
-fn the_same_calls(name: &str, more: &[&str]) {
-    let bench = bench();
-    let image = bench.copy(&kernel(name));
-    let run = |out: &str, caches: &[&str]| {
-        let regions = ["--region", "timer", "--region", "wakeup", "--region", "irqs-off"];
-        let rest = ["--calls", "30", "--workload", SHORT, "--out", out];
-        bench.json(&image, &[&regions[..], more, caches, &rest].concat());
-        read(&bench.folder.path().join(out))
-    };
-    let (with, without) = (run("with.rec", &[]), run("without.rec", &["--no-caches"]));
+fn the_same_calls(name: &'static str) {
+    let (with, without) = (Shared::with_caches(name).recording(), Shared::without_caches(name).recording());
     let of = |recording: &Recording| recording.measured.iter().map(told).collect::<Vec<_>>();
     assert!(with.measured.len() > 1000 && without.header.caches.is_empty());
     assert!(of(&with) == of(&without), "calls differ");
@@ -47,24 +40,20 @@ fn the_same_calls(name: &str, more: &[&str]) {
 #[test]
 #[ignore = "boots kernels; make test-kernel runs it"]
 fn without_caches_the_same_calls_are_recorded() {
-    the_same_calls("cloud", &[]);
+    the_same_calls("cloud");
 }
 
 #[test]
 #[ignore = "boots kernels; make test-kernel runs it"]
 fn without_caches_the_same_calls_are_recorded_on_arm() {
-    let image = kernel("arm64");
-    the_same_calls("arm64", &["--busybox", &busybox(&image)]);
+    the_same_calls("arm64");
 }
 
 #[test]
 #[ignore = "boots a kernel; make test-kernel runs it"]
 fn what_was_not_modelled_is_not_told() {
-    let bench = bench();
-    let image = bench.copy(&kernel("cloud"));
-    let arguments = ["--region", "timer", "--workload", SHORT, "--no-caches", "--out", "calls.rec"];
-    let text = bench.run(&image, &arguments).stdout;
-    let text = String::from_utf8_lossy(&text);
+    let (bench, shared) = (bench(), Shared::without_caches("cloud"));
+    let (text, file) = (shared.text(), shared.file().display().to_string());
     assert!(text.contains("no caches were modelled: misses and stalls are not observed"), "{text}");
     let tick = text.lines().find(|line| line.starts_with("hrtimer_interrupt")).expect("the region");
     assert_eq!(tick.matches("not observed").count(), 3, "{tick}");
@@ -73,10 +62,10 @@ fn what_was_not_modelled_is_not_told() {
         command.current_dir(bench.folder.path()).env("XDG_CACHE_HOME", bench.folder.path().join("cache"));
         command.args(arguments).output().expect("lineup runs")
     };
-    let refused = lineup(&["trace", "report", "calls.rec"]);
+    let refused = lineup(&["trace", "report", &file]);
     assert_eq!(refused.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&refused.stderr).contains("was recorded with --no-caches"));
-    let explained = lineup(&["explain", "calls.rec", "--region", "hrtimer_interrupt"]);
+    let explained = lineup(&["explain", &file, "--region", "hrtimer_interrupt"]);
     assert!(explained.status.success());
     let explained = String::from_utf8_lossy(&explained.stdout);
     assert!(explained.contains("not where variables are; record with --debug"), "{explained}");

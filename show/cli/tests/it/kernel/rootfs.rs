@@ -1,7 +1,7 @@
 //! A guest with a root of its own: programs of packages that were only unpacked, or an archive, under Debian's kernels,
 //! one or the other of which has the drivers as modules.
 
-use super::guests::{Bench, busybox, kernel};
+use super::guests::{Bench, QUICK, busybox, kernel};
 use crate::fetched;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
@@ -50,6 +50,8 @@ fn servers_and_scripts_of_a_root_are_recorded_with_their_file_system_and_repeat(
             "root",
             "--modules",
             &modules,
+            "--cmdline",
+            QUICK,
             "--workload",
             "serve.sh",
             "--out",
@@ -111,8 +113,8 @@ fn an_archive_is_a_root_under_kernels_with_drivers_as_modules_or_built_in() {
         let own = Command::new("sh").args(["-c", "command -v busybox"]).output().expect("sh").stdout;
         let own = String::from_utf8(own).expect("a path");
         archive(bench.folder.path(), Path::new(own.trim()));
-        let arguments = ["--boot", "--rootfs", "root.tar.gz", "--workload", workload, "--timeout", "1500"];
-        let report = bench.json(&image, &arguments);
+        let guest = ["--cmdline", QUICK, "--workload", workload, "--timeout", "1500"];
+        let report = bench.json(&image, &[&["--boot", "--rootfs", "root.tar.gz"], &guest[..]].concat());
         assert_eq!(report["boot"]["status"], 0, "{name}: {report}");
     }
     let bench = Bench::new(&["kernel"]);

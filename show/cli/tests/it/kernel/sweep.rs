@@ -1,6 +1,6 @@
 //! Changes of the modelled caches show in the costs of calls.
 
-use super::guests::{Bench, busybox, kernel};
+use super::guests::{Bench, QUICK, busybox, kernel};
 use super::record::{bench, measured, read};
 use super::table::shows;
 use lineup_recording::{Arm, MeasuredCall, Recording};
@@ -21,7 +21,8 @@ fn a_second_level_takes_stalls_and_nothing_else_away() {
     let bench = Bench::new(&["record", "--kernel"]);
     let image = bench.copy(&kernel("cloud"));
     // An idle guest's tick stops without this option.
-    let guest = ["--workload", "sleep 1", "--cmdline", "nohz=off"];
+    let cmdline = format!("nohz=off {QUICK}");
+    let guest = ["--workload", "sleep 1", "--cmdline", &cmdline];
     let sweep = bench.json(&image, &[&["--region", "timer", "--vary", "l2=off,256K"], &guest[..]].concat());
     assert_eq!(sweep["schema"], "lineup.sweep/1");
     let variants = sweep["variants"].as_array().expect("variants");
@@ -52,7 +53,10 @@ fn emptied_and_prefetched_code_caches_stand_on_both_sides_of_the_untouched_one()
     let bench = bench();
     let image = bench.copy(&kernel("cloud"));
     let arms = ["--intervene", "normal,invalidated,prefetched", "--region", "hrtimer_interrupt"];
-    bench.json(&image, &[&arms[..], &["--workload", "busy", "--out", "a.rec"]].concat());
+    // A program between two ticks, so that the untouched cache holds some of their code and lacks some.
+    let workload = "i=0; while [ $i -lt 220 ]; do i=$((i+1)); usleep 4000; done";
+    let guest = ["--workload", workload, "--cmdline", QUICK, "--out", "a.rec"];
+    bench.json(&image, &[&arms[..], &guest].concat());
     let recording = read(&bench.folder.path().join("a.rec"));
     let calls = measured(&recording, "hrtimer_interrupt");
     let of = |arm: Arm, what: fn(&MeasuredCall) -> u64| {

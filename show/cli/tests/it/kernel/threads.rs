@@ -89,7 +89,8 @@ fn ticks_wait_for_what_the_other_cpu_wrote(report: &Value) {
 fn calls_of_functions_alone_tell_no_order_and_the_message_says_what_does() {
     let bench = Bench::new(&["record", "--kernel"]);
     let image = bench.copy(&kernel("cloud"));
-    bench.json(&image, &["--cpus", "2", "--region", "timer", "--calls", "20", "--out", "k.rec"]);
+    let guest = ["--cpus", "2", "--workload", "sleep 1", "--out", "k.rec"];
+    bench.json(&image, &[&["--region", "timer", "--calls", "20"], &guest[..]].concat());
     let output = threads(&bench, "k.rec");
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{said}");

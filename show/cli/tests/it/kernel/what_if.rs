@@ -1,6 +1,6 @@
 //! Another order of members, tried on a kernel's recorded accesses.
 
-use super::guests::{Bench, busybox, kernel};
+use super::guests::{Bench, QUICK, busybox, kernel};
 use serde_json::{Value, json};
 use std::process::Command;
 
@@ -17,7 +17,8 @@ fn advise(bench: &Bench, arguments: &[&str]) -> (Option<i32>, String, String) {
 fn a_replay_misses_what_the_recorder_saw_and_an_order_changes_only_its_own_type() {
     let bench = Bench::new(&["record", "--kernel"]);
     let image = bench.copy(&kernel("cloud"));
-    bench.json(&image, &["--region", "timer", "--stream", "--workload", "idle", "--out", "calls.rec"]);
+    let guest = ["--workload", "idle", "--cmdline", QUICK, "--out", "calls.rec"];
+    bench.json(&image, &[&["--region", "timer", "--stream"], &guest[..]].concat());
 
     let proposed = advise(&bench, &["calls.rec", "--what-if", "--json"]);
     let report: Value = serde_json::from_str(&proposed.1).unwrap_or_else(|_| panic!("{proposed:?}"));
