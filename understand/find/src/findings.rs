@@ -200,6 +200,8 @@ pub struct WithoutFinding {
     pub time: f64,
     /// The reason.
     pub reason: NoFinding,
+    /// Of a type with much time, the change that a person may make; `None` where there is nothing to say.
+    pub by_hand: Option<String>,
 }
 
 /// A reason why data has no finding.

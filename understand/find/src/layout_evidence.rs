@@ -18,6 +18,8 @@ pub enum Kind {
     Boxed,
     /// The largest variant of a Rust enum in a `Box`.
     BoxedVariant,
+    /// Objects of the bytes of their members alone, without the holes that alignment leaves in them and in what they hold.
+    NoHoles,
     /// Code without the code between that is not executed.
     Code,
     /// Data of different threads on lines of their own.
@@ -38,6 +40,8 @@ pub enum Evidence {
         lines_needed: u64,
         /// Bytes of its used members.
         used_bytes: u64,
+        /// Bytes that no member takes, in structs that it holds too; 0 where they are less than an eighth.
+        hole_bytes: u64,
         /// The largest variant of a Rust enum that others would be smaller without.
         largest_variant: Option<LargestVariant>,
         /// Members that were used in the windows, most used first.

@@ -145,7 +145,7 @@ fn line_bytes(specs: &[CacheSpec], level: CacheLevel) -> u64 {
 /// The footprints, the largest bound first, and the reasons why other types have none.
 fn parted(judged: Vec<Judged>) -> (Vec<Footprint>, Vec<(String, NoFinding)>) {
     let (mut footprints, mut reasons) = (Vec::new(), Vec::new());
-    for Judged { name, outcome } in judged {
+    for Judged { name, outcome, .. } in judged {
         match outcome {
             Ok(footprint) => footprints.push(footprint),
             Err(reason) => reasons.push((name, reason)),
@@ -204,11 +204,18 @@ impl Work<'_, '_> {
         let below_threshold = all - found.len();
         found.sort_by(|one, other| other.gain_by_time().total_cmp(&one.gain_by_time()));
         found.truncate(self.options.most_findings);
+        let by_hand: Vec<(String, Option<String>)> =
+            judged.iter().map(|one| (one.name.clone(), one.by_hand.clone())).collect();
         let (footprints, mut reasons) = parted(judged);
         reasons.extend(of_libraries);
         let shown = (found.as_slice(), footprints.as_slice());
         let of_cycles = stalls.cycles() as f64 / self.modelled_cycles();
-        let without_finding = without_finding::without_finding(&owners, &tried, &reasons, shown, of_cycles);
+        let mut without_finding =
+            without_finding::without_finding(&owners, &tried, &reasons, shown, of_cycles);
+        for one in &mut without_finding {
+            one.by_hand =
+                by_hand.iter().find(|(name, _)| *name == one.name).and_then(|(_, edit)| edit.clone());
+        }
         let (header, latency) = (&self.recorded.header, self.options.latency);
         let mut findings = Findings {
             schema: "lineup.find/1",

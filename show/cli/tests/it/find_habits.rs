@@ -175,7 +175,7 @@ fn an_object_that_is_used_whole_in_another_phase_or_cleared_is_none() {
 }
 
 /// Two arrays with one random index; with ALONE another loop uses one of them at other indices, with IN_ORDER the index
-/// counts up.
+/// counts up, with SET_UP most accesses set up one element after the other.
 const ARRAYS: &str = r#"
 #include <stdio.h>
 #include <stdlib.h>
@@ -202,11 +202,18 @@ __attribute__((noinline)) static long alone(unsigned seed, int times)
 	for (int i = 0; i < times; i++) { seed = next(seed ^ 77u); sum += price[(seed >> 8) & (N - 1)]; }
 	return sum;
 }
+__attribute__((noinline)) static void set_up(int at)
+{
+	for (int i = 0; i < 8; i++) { ((volatile int *)price)[at] += i; ((volatile int *)count)[at] ^= i; }
+}
 int main(void)
 {
 	long sum = 0;
 	price = calloc(N, sizeof *price);
 	count = calloc(N, sizeof *count);
+#ifdef SET_UP
+	for (int at = 0; at < N; at++) set_up(at);
+#endif
 	for (int i = 0; i < 10; i++) {
 		sum += both(i, 20000);
 #ifdef ALONE
@@ -220,7 +227,13 @@ int main(void)
 
 #[test]
 fn arrays_that_are_used_with_one_index_are_found_with_the_lines_of_one_array() {
-    let findings = found(ARRAYS);
+    for define in ["", "#define SET_UP\n"] {
+        let findings = found(&format!("{define}{ARRAYS}"));
+        are_grouped(&findings);
+    }
+}
+
+fn are_grouped(findings: &Value) {
     let group = &findings["parallel_arrays"][0];
     let mut names: Vec<&str> =
         group["names"].as_array().expect("names").iter().filter_map(Value::as_str).collect();

@@ -21,6 +21,7 @@ mod find_allocations;
 mod find_habits;
 mod find_placement;
 mod find_planted;
+mod find_smaller;
 mod find_threads;
 mod find_time;
 mod fleet;

@@ -44,6 +44,7 @@ pub fn layout(kind: Kind) -> &'static str {
         }
         Kind::Boxed => "cold members in a Box",
         Kind::BoxedVariant => "its largest variant in a Box",
+        Kind::NoHoles => "its holes filled",
         Kind::Code => "executed code side by side",
         Kind::OwnLines => "data of each thread on lines of its own",
     }
@@ -264,8 +265,14 @@ pub fn without_finding(one: &WithoutFinding, source: TimeSource) -> String {
         NoFinding::NothingToMove => {
             "no other layout was tried: it has one member, or the windows have none of its objects".to_owned()
         }
-        NoFinding::NoMembers => "it has no members that could lie elsewhere".to_owned(),
-        NoFinding::Stack => "it lies on the stack, where the compiler places it".to_owned(),
+        NoFinding::NoMembers => {
+            "it has no members that could lie elsewhere; by hand, smaller elements, or visits in their order"
+                .to_owned()
+        }
+        NoFinding::Stack => {
+            "it lies on the stack, where the compiler places it; by hand, fewer or smaller local variables"
+                .to_owned()
+        }
         NoFinding::Library => "code of a library accesses it, and its type is unknown there".to_owned(),
         NoFinding::Allocator => {
             "it is what malloc adds to objects; lineup study --placement tries other allocators".to_owned()
@@ -299,7 +306,8 @@ pub fn without_finding(one: &WithoutFinding, source: TimeSource) -> String {
         (true, true) => format!("{of_time}, {of_stalls}"),
         (false, _) => of_stalls,
     };
-    format!("{}, {shares}, has no finding: {reason}", one_line(&one.name))
+    let by_hand = one.by_hand.as_ref().map_or_else(String::new, |edit| format!("; {}", one_line(edit)));
+    format!("{}, {shares}, has no finding: {reason}{by_hand}", one_line(&one.name))
 }
 
 /// The clock's contradiction of a finding's model.
@@ -495,6 +503,7 @@ pub fn evidence(evidence: &Evidence) -> String {
             objects,
             in_arrays,
             used_bytes_per_line,
+            hole_bytes,
             ..
         } => {
             let per_line = used_bytes_per_line
@@ -509,8 +518,12 @@ pub fn evidence(evidence: &Evidence) -> String {
                     largest.size_bytes_boxed
                 )
             });
+            let holes = match hole_bytes {
+                0 => String::new(),
+                bytes => format!("{bytes} of {size_bytes} bytes are holes; "),
+            };
             format!(
-                "{variant}{lines_needed} of {lines} lines needed{per_line}; used: {}; {unused} members unused; {} objects, {} in arrays",
+                "{variant}{holes}{lines_needed} of {lines} lines needed{per_line}; used: {}; {unused} members unused; {} objects, {} in arrays",
                 first_names(&used, MEMBERS),
                 whole(*objects),
                 share(*in_arrays)

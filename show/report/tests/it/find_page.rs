@@ -31,6 +31,7 @@ fn finding(name: &str) -> Finding {
             largest_variant: None,
             lines_needed: 1,
             used_bytes: 8,
+            hole_bytes: 0,
             used: vec![HOSTILE.to_owned()],
             unused: 2,
             objects: 7,
@@ -194,6 +195,7 @@ fn findings() -> Findings {
             share: 0.1,
             time: 0.2,
             reason: NoFinding::NoGain,
+            by_hand: Some(format!("by hand: {HOSTILE}")),
         }],
         owners: vec![OwnerStalls {
             name: HOSTILE.to_owned(),

@@ -2,10 +2,12 @@
 
 use crate::findings::{Evidence, Finding, Findings, Kind, NoFinding};
 use crate::owner::Owner;
+use crate::tables::manual_edits;
 use crate::tables::member_map::member_map;
 use crate::time_findings::{Footprint, FunctionLines, Ranked};
 use crate::trials::gains::{Bench, Subject};
 use crate::trials::line_demand::{Demand, Lines};
+use crate::trials::pieces::Wide;
 use crate::work::Work;
 use lineup_coherence::WAIT_CYCLES;
 use lineup_explain::catalog::Ty;
@@ -15,6 +17,8 @@ use lineup_model::Library;
 const MOST_TYPES: usize = 8;
 /// A type with a smaller share of the time is not one of them.
 const LEAST_TIME: f64 = 0.01;
+/// A type with this share of the time gets a word on edits by hand.
+const MUCH_TIME: f64 = 0.05;
 /// Saved lines of one stretch that are worth an edit.
 const LEAST_LINES: f64 = 0.5;
 /// Up to this many lines a stretch uses one.
@@ -30,6 +34,8 @@ const LEAST_OF_TYPE: f64 = 0.1;
 pub(crate) struct Judged {
     pub(crate) name: String,
     pub(crate) outcome: Result<Footprint, NoFinding>,
+    /// The change that a person may make, of a type of the program with much time.
+    pub(crate) by_hand: Option<String>,
 }
 
 impl Work<'_, '_> {
@@ -54,15 +60,27 @@ impl Work<'_, '_> {
         for ty in types {
             let name = self.naming.namer.catalog().name(*ty);
             let demand = demands.iter().position(|demand| demand.ty == *ty).map(|at| demands.swap_remove(at));
+            let by_hand = self.smaller_by_hand(*ty, demand.as_ref());
             let outcome = match (self.library(Subject::Type(*ty)), demand) {
                 (Some(Library::Allocator), _) => Err(NoFinding::Allocator),
                 (Some(library), _) => Err(NoFinding::OfLibrary { declared_in: library.to_string() }),
                 (None, Some(demand)) => self.footprint(bench, &name, demand),
                 (None, None) => Err(NoFinding::NothingToMove),
             };
-            all.push(Judged { name, outcome });
+            all.push(Judged { name, outcome, by_hand });
         }
         all
+    }
+
+    /// The members that may be smaller, and the size from which on `malloc` takes less: values are not seen.
+    fn smaller_by_hand(&mut self, ty: Ty, demand: Option<&Demand>) -> Option<String> {
+        if self.times.of_owner(Owner::Type(ty)) < MUCH_TIME || self.library(Subject::Type(ty)).is_some() {
+            return None;
+        }
+        let (types, described) = self.naming.namer.catalog().table(ty)?;
+        let size_bytes = types.size_bytes(described.id)?;
+        let is_of_malloc = demand.is_some_and(|demand| demand.is_of_malloc);
+        manual_edits::smaller(size_bytes, Wide::of(types, described.id), is_of_malloc)
     }
 
     fn footprint(&mut self, bench: &Bench<'_>, name: &str, demand: Demand) -> Result<Footprint, NoFinding> {

@@ -1,6 +1,8 @@
 //! Edits that no kind of fix makes, sketched for the person who makes them.
 
 use crate::findings::{Evidence, Kind, LaidMember, MemberMap};
+use crate::trials::layouts::malloc_bytes;
+use crate::trials::pieces::Wide;
 use lineup_model::{Library, first_names};
 
 /// Members named in a sketch.
@@ -14,7 +16,10 @@ pub(crate) fn edit(
     evidence: &Evidence,
     map: Option<&MemberMap>,
 ) -> Option<String> {
-    let Evidence::Type { used, unused, largest_variant, .. } = evidence else { return None };
+    let Evidence::Type { used, unused, largest_variant, size_bytes, hole_bytes, in_arrays, .. } = evidence
+    else {
+        return None;
+    };
     let of_all = map.map(|map| {
         let uses = |one: &LaidMember| one.uses.iter().map(|(_, loads, stores)| loads + stores).sum::<f64>();
         // An access may span several members.
@@ -46,12 +51,36 @@ pub(crate) fn edit(
             let variant = largest_variant.as_ref().map_or("the largest variant", |largest| &largest.name);
             format!("{variant} of {name} holds a Box of what it holds now")
         }
+        Kind::NoHoles => {
+            let fill = if *in_arrays > 0.5 {
+                "an array for its small members, or one block for several elements, large members first"
+            } else {
+                "members of the structs that it holds as its own, the large ones first"
+            };
+            format!("{hole_bytes} of the {size_bytes} bytes of {name} are no member's: {fill}")
+        }
         Kind::Order | Kind::Code | Kind::OwnLines => return None,
     };
     Some(match is_written {
         true => format!("lineup study writes this where the sources allow it: {sketch}"),
         false => format!("by hand, since no patch is made for this: {sketch}"),
     })
+}
+
+/// The members of a type that may be smaller, in words. Where `malloc` makes the objects, only some sizes take less.
+pub(crate) fn smaller(size_bytes: u64, wide: Wide, is_of_malloc: bool) -> Option<String> {
+    let of = |bytes: u64, words: &str| (bytes > 0).then(|| format!("{bytes} are {words}"));
+    let integers = of(wide.integer_bytes, "integers of 4 bytes or more");
+    let pointers = of(wide.pointer_bytes, "pointers, which indices could be");
+    let members: Vec<String> = integers.into_iter().chain(pointers).collect();
+    let taken = malloc_bytes(size_bytes);
+    let step = taken.saturating_sub(16);
+    let classes = (is_of_malloc && step >= 32).then(|| {
+        format!("; malloc takes {taken} for an object, and {step} for one of {} or fewer", step - 8)
+    });
+    let classes = classes.unwrap_or_default();
+    (!members.is_empty())
+        .then(|| format!("by hand, fewer bytes: of its {size_bytes}, {}{classes}", members.join(", ")))
 }
 
 /// The words for the edit that a study makes where it does not make this one.

@@ -55,9 +55,13 @@ impl Work<'_, '_> {
             }
             Kind::OwnLines => study(&["--allow-growth"]),
             // For the others the study orders the members; changes that gain more are made by hand.
-            Kind::Order | Kind::Split | Kind::Columns | Kind::ReprC | Kind::Boxed | Kind::BoxedVariant => {
-                study(&[])
-            }
+            Kind::Order
+            | Kind::Split
+            | Kind::Columns
+            | Kind::ReprC
+            | Kind::Boxed
+            | Kind::BoxedVariant
+            | Kind::NoHoles => study(&[]),
         }
     }
 

@@ -52,6 +52,7 @@ pub(crate) fn without_finding(
             share: owner.share,
             time: owner.time,
             reason: reason(owner, tried, judged),
+            by_hand: None,
         })
         .collect()
 }

@@ -10,9 +10,9 @@ use crate::stalls::function_names::{NO_SYMBOL, function_at};
 use crate::stalls::window_names::{Naming, Point};
 use crate::stalls::window_stalls::Watched;
 use crate::trials::cache_configurations::Configuration;
-use crate::trials::layouts::{Layout, Moved, Objects, Relaid};
+use crate::trials::layouts::{Layout, Moved, Objects, Relaid, count_taken};
 use crate::trials::packed_code::Packed;
-use crate::trials::pieces::{LINK_BYTES, Piece, largest_variant, pieces};
+use crate::trials::pieces::{LINK_BYTES, Piece, largest_variant, pieces, without_holes};
 use crate::trials::replay::replay;
 use foldhash::{HashMap, HashSet};
 use lineup_debuginfo::DebugInfo;
@@ -207,12 +207,15 @@ struct Best {
     moved: Option<Moved>,
 }
 
-/// The one to go for, of trials with the best first.
+/// The one to go for, of trials with the best first. Objects without holes are a bound: another layout may reach it.
 fn preferred(trials: &[Trial]) -> Option<usize> {
     let enough = trials.first()?.gain * GOOD_ENOUGH;
-    let is_less_to_edit =
-        |trial: &Trial| matches!(trial.kind, Kind::Order | Kind::Split) && trial.gain >= enough;
-    Some(trials.iter().position(is_less_to_edit).unwrap_or(0))
+    let is_enough = |trial: &&Trial| trial.gain >= enough;
+    let of = |is_wanted: fn(Kind) -> bool| {
+        trials.iter().take_while(is_enough).position(|trial| is_wanted(trial.kind))
+    };
+    let is_less_to_edit = |kind| matches!(kind, Kind::Order | Kind::Split);
+    Some(of(is_less_to_edit).or_else(|| of(|kind| kind != Kind::NoHoles)).unwrap_or(0))
 }
 
 /// The possible gains of the types with most stalls.
@@ -252,12 +255,16 @@ pub(super) fn layouts(objects: &Objects, nature: &Nature) -> Vec<(Kind, Layout)>
         Nature::Rust => (Kind::ReprC, Kind::Boxed, LINK_BYTES),
         Nature::Other | Nature::Enum(_) => (Kind::Order, Kind::Split, objects.link_bytes()),
     };
+    let dense = as_layout(Kind::NoHoles, objects.without_holes());
+    if objects.pieces.len() == 1 {
+        return dense.into_iter().collect();
+    }
     let orders = objects.in_orders_of_use().into_iter().chain(objects.smaller());
     let orders = orders.map(|one| (order, Layout::Objects(one)));
     let parts = hot_parts(objects).into_iter();
     let splits =
         parts.filter_map(|hot| as_layout(apart, objects.split_linked(|piece| hot[piece], link_bytes)));
-    orders.chain(splits).chain(as_layout(Kind::Columns, columns)).collect()
+    orders.chain(splits).chain(as_layout(Kind::Columns, columns)).chain(dense).collect()
 }
 
 /// Ways to choose the pieces that are used much: at all, and by accesses and visits.
@@ -306,13 +313,19 @@ pub(super) fn objects(bench: &Bench<'_>, naming: &mut Naming<'_>, ty: Ty) -> Opt
     let (types, described) = naming.namer.catalog().table(ty)?;
     let size_bytes = types.size_bytes(described.id).filter(|size| *size > 0)?;
     let is_rust = types.get(described.id).is_some_and(|ty| ty.language == Language::Rust);
+    let taken = without_holes(types, described.id);
     let (nature, pieces) = match largest_variant(types, described.id) {
         Some(largest) => {
             let stays = Piece { start: 0, end: largest.size_bytes_boxed, align: 8 };
             let boxed = Piece { start: stays.end, end: size_bytes, align: 1 };
             (Nature::Enum(largest), vec![stays, boxed])
         }
-        None => (if is_rust { Nature::Rust } else { Nature::Other }, pieces(types, described.id)?),
+        None => {
+            // Holes of a union, or of its only member, can go though nothing can be moved.
+            let whole = || (!taken.is_empty()).then(|| vec![Piece { start: 0, end: size_bytes, align: 8 }]);
+            let pieces = pieces(types, described.id).or_else(whole)?;
+            (if is_rust { Nature::Rust } else { Nature::Other }, pieces)
+        }
     };
     let is_own: Vec<bool> = bench.spots.iter().map(|spot| spot.owner == Owner::Type(ty)).collect();
     let mut places_object = is_own.clone();
@@ -325,7 +338,8 @@ pub(super) fn objects(bench: &Bench<'_>, naming: &mut Naming<'_>, ty: Ty) -> Opt
         places_object.clone_from(&is_own);
     }
     let (heat, visits) = (vec![0; pieces.len()], vec![0; pieces.len()]);
-    let mut objects = Objects { is_own, size_bytes, pieces, heat, visits, bases: Vec::new() };
+    let taken = taken.into_iter().map(|piece| (piece, 0)).collect();
+    let mut objects = Objects { is_own, size_bytes, pieces, heat, visits, bases: Vec::new(), taken };
     let mut visit = Visit { base: u64::MAX, pieces: 0 };
     for (window, points) in bench.windows.iter().zip(bench.points) {
         let addresses = window.steps.iter().filter_map(|step| match step {
@@ -335,6 +349,7 @@ pub(super) fn objects(bench: &Bench<'_>, naming: &mut Naming<'_>, ty: Ty) -> Opt
         for (address, point) in addresses.zip(points).filter(|(_, point)| objects.is_own[point.spot as usize])
         {
             let offset = u64::from(point.offset);
+            count_taken(&mut objects.taken, offset);
             if let Some(piece) = objects.piece_at(offset) {
                 objects.heat[piece] += 1;
                 let base = address.wrapping_sub(offset);
@@ -367,6 +382,10 @@ pub(super) fn evidence(
         lines: objects.size_bytes.div_ceil(bench.line_bytes),
         lines_needed: used_bytes.div_ceil(bench.line_bytes),
         used_bytes,
+        hole_bytes: match objects.taken.as_slice() {
+            [] => 0,
+            taken => objects.size_bytes - taken.iter().map(|(piece, _)| piece.size_bytes()).sum::<u64>(),
+        },
         largest_variant: match nature {
             Nature::Enum(largest) => Some(largest),
             Nature::Rust | Nature::Other => None,

@@ -15,6 +15,27 @@ const MOST_PIECE_BYTES: u64 = 1 << 12;
 /// The largest distance, in objects, between used elements of one array.
 const NEAR_OBJECTS: u64 = 256;
 
+/// The alignment of an object, where that is not known.
+const WORD_BYTES: u64 = 8;
+
+/// The index of the piece at an offset, of pieces in order.
+fn piece_at<T>(pieces: &[T], offset: u64, piece: impl Fn(&T) -> &Piece) -> Option<usize> {
+    let index = pieces.partition_point(|one| piece(one).start <= offset).checked_sub(1)?;
+    (offset < piece(&pieces[index]).end).then_some(index)
+}
+
+/// Counts an access among those of the bytes that members take.
+pub(crate) fn count_taken(taken: &mut [(Piece, u64)], offset: u64) {
+    if let Some(index) = piece_at(taken, offset, |(piece, _)| piece) {
+        taken[index].1 += 1;
+    }
+}
+
+/// Bytes that the C library takes for an object: a header of a word, in steps of 16, and no less than 32.
+pub(crate) fn malloc_bytes(size_bytes: u64) -> u64 {
+    size_bytes.saturating_add(8).next_multiple_of(16).max(32)
+}
+
 /// A mapping of addresses.
 pub(crate) enum Layout {
     /// The recorded addresses.
@@ -69,6 +90,8 @@ pub(crate) struct Objects {
     pub(crate) visits: Vec<u64>,
     /// Addresses of objects, sorted.
     pub(crate) bases: Vec<u64>,
+    /// The bytes that members take, members of members too, with their accesses; empty where few bytes are holes.
+    pub(crate) taken: Vec<(Piece, u64)>,
 }
 
 impl Objects {
@@ -107,9 +130,22 @@ impl Objects {
 
     /// The piece at an offset.
     pub(crate) fn piece_at(&self, offset: u64) -> Option<usize> {
-        let after = self.pieces.partition_point(|piece| piece.start <= offset);
-        let index = after.checked_sub(1)?;
-        (offset < self.pieces[index].end).then_some(index)
+        piece_at(&self.pieces, offset, |piece| piece)
+    }
+
+    /// The distance between objects with fewer bytes: in arrays, this number of bytes; objects that `malloc` made side
+    /// by side get closer together by whole classes of its sizes. `None` where they would lie as far apart as now.
+    fn closer(&self, size_bytes: u64) -> Option<u64> {
+        if self.link_bytes() == 0 {
+            return (size_bytes < self.size_bytes).then_some(size_bytes);
+        }
+        let chunk = malloc_bytes(size_bytes.next_multiple_of(WORD_BYTES));
+        (self.are_of_malloc() && chunk < self.pitch()).then_some(chunk)
+    }
+
+    /// Whether objects lie as `malloc` puts some of this size side by side.
+    pub(crate) fn are_of_malloc(&self) -> bool {
+        self.link_bytes() > 0 && self.pitch() == malloc_bytes(self.size_bytes)
     }
 
     /// The most used pieces first, each object where it is: by accesses, by visits and by visits for each byte. Fewer
@@ -129,7 +165,7 @@ impl Objects {
     }
 
     /// The pieces with most `uses` first.
-    fn in_order_of(&self, uses: &[u64]) -> Option<Relaid> {
+    pub(crate) fn in_order_of(&self, uses: &[u64]) -> Option<Relaid> {
         let mut order: Vec<usize> = (0..self.pieces.len()).collect();
         order.sort_by_key(|index| std::cmp::Reverse(uses[*index]));
         let is_used = |index: &usize| self.heat[*index] > 0;
@@ -166,15 +202,36 @@ impl Objects {
         let mut places = self.apart(&hot, 0, link_bytes);
         places.extend(self.apart(&cold, 1, 0));
         let relaid = self.relaid(places);
-        (relaid.hot_stride() < self.size_bytes).then_some(relaid)
+        (relaid.size_bytes < self.size_bytes).then_some(relaid)
     }
 
-    /// Elements of arrays in an order with fewer holes, and so closer together; `None` where no order is smaller, and
-    /// of objects that are allocated one by one.
+    /// Objects in an order with fewer holes, and so closer together; `None` where none brings them closer.
     pub(crate) fn smaller(&self) -> Option<Relaid> {
         let all: Vec<usize> = (0..self.pieces.len()).collect();
-        let relaid = (self.link_bytes() == 0).then(|| self.relaid(self.apart(&all, 0, 0)))?;
-        (relaid.hot_stride() < self.size_bytes).then_some(relaid)
+        self.side_by_side(self.apart(&all, 0, 0))
+    }
+
+    /// Objects that take the bytes of their members alone, those of structs that they hold too: no order of the same
+    /// members takes fewer. `None` where few bytes are holes, or objects do not get closer together.
+    pub(crate) fn without_holes(&self) -> Option<Relaid> {
+        let (pieces, heat): (Vec<Piece>, Vec<u64>) = self.taken.iter().cloned().unzip();
+        let (starts, end) = put_in_order(pieces.iter());
+        let place = |start| PiecePlace::Apart { array: APART, stride: end, start };
+        let places = starts.into_iter().map(place).enumerate().collect();
+        let objects = Objects { pieces, heat, ..self.clone() };
+        (end > 0).then(|| objects.side_by_side(places))?
+    }
+
+    /// Objects with pieces at these places of one array, as close together as they get.
+    fn side_by_side(&self, mut places: BTreeMap<usize, PiecePlace>) -> Option<Relaid> {
+        let size_bytes = places.values().find_map(PiecePlace::stride)?;
+        let closer = self.closer(size_bytes)?;
+        for place in places.values_mut() {
+            if let PiecePlace::Apart { stride, .. } = place {
+                *stride = closer;
+            }
+        }
+        Some(Relaid { size_bytes, ..self.relaid(places) })
     }
 
     /// Each piece in an array of its own.
@@ -196,12 +253,14 @@ impl Objects {
     }
 
     fn relaid(&self, places: BTreeMap<usize, PiecePlace>) -> Relaid {
+        let hot = places.values().find_map(PiecePlace::stride);
         Relaid {
+            size_bytes: hot.unwrap_or(self.size_bytes),
             pitch: self.pitch(),
             starts: Starts::of(&self.bases),
             room: self.room(),
             places: (0..self.pieces.len()).map(|index| places[&index]).collect(),
-            objects: self.clone(),
+            objects: Box::new(self.clone()),
         }
     }
 }
@@ -231,10 +290,22 @@ enum PiecePlace {
     Apart { array: u64, stride: u64, start: u64 },
 }
 
+impl PiecePlace {
+    /// Bytes between one element and the next, in the first array.
+    fn stride(&self) -> Option<u64> {
+        match self {
+            PiecePlace::Apart { array: APART, stride, .. } => Some(*stride),
+            _ => None,
+        }
+    }
+}
+
 /// The objects of a type, laid anew.
 #[derive(Clone, Debug)]
 pub(crate) struct Relaid {
-    objects: Objects,
+    objects: Box<Objects>,
+    /// Bytes of an object then, or of the part in the first array.
+    size_bytes: u64,
     /// By piece.
     places: Vec<PiecePlace>,
     pitch: u64,
@@ -316,23 +387,14 @@ impl Relaid {
         };
         let pieces = self.objects.pieces.iter().zip(&self.places);
         Moved {
-            size_bytes: self.hot_stride(),
+            size_bytes: self.size_bytes,
             pieces: pieces.map(|(piece, place)| (piece.clone(), to(place))).collect(),
         }
     }
 
-    /// Bytes between one element and the next in the first array.
-    fn hot_stride(&self) -> u64 {
-        let first = self.places.iter().find_map(|place| match place {
-            PiecePlace::Apart { array: APART, stride, .. } => Some(*stride),
-            _ => None,
-        });
-        first.unwrap_or(self.objects.size_bytes)
-    }
-
     /// A line held parts of objects: each of its pieces that is used at all is held where it goes.
     fn each_resident(&self, line: u64, mut pass_on: impl FnMut(u64)) {
-        let Objects { bases, size_bytes, pieces, heat, .. } = &self.objects;
+        let Objects { bases, size_bytes, pieces, heat, .. } = &*self.objects;
         let end = line.saturating_add(LINE_BYTES);
         if line >= self.room.end || end <= self.room.start {
             return pass_on(line);
@@ -372,6 +434,7 @@ mod tests {
             heat: vec![5, 0, 0, 9],
             visits: vec![5, 0, 0, 9],
             bases: vec![0x1000, 0x1020, 0x1040, 0x1080],
+            taken: Vec::new(),
         }
     }
 
@@ -504,6 +567,41 @@ mod tests {
         let apart = Objects { bases: vec![0x1000, 0x1030, 0x1090], ..all };
         assert!(apart.smaller().is_none(), "the allocator decides where each is");
         assert!(objects().smaller().is_none(), "it has no hole");
+    }
+
+    /// 48 bytes with holes of eight, which `malloc` puts 64 bytes apart.
+    #[test]
+    fn objects_of_malloc_get_closer_by_whole_classes() {
+        let piece = |start, end, align| Piece { start, end, align };
+        let mut pieces = vec![piece(0, 4, 4), piece(8, 16, 8), piece(16, 20, 4)];
+        pieces.extend([piece(24, 32, 8), piece(32, 48, 8)]);
+        let (heat, visits) = (vec![1; 5], vec![1; 5]);
+        let bases = vec![0x1010, 0x1050, 0x1090];
+        let all = Objects { pieces, heat, visits, size_bytes: 48, bases, ..objects() };
+        let layout = Layout::Objects(all.smaller().expect("40 bytes, and 48 with the header"));
+        assert_eq!(layout.data(0x1058, point(8)) - layout.data(0x1018, point(8)), 48);
+        let wide = Objects { size_bytes: 56, bases: vec![0x1010, 0x1050, 0x10a0], ..all.clone() };
+        assert_eq!(wide.smaller().map(|relaid| relaid.moved().size_bytes), Some(40));
+        let mut pieces = all.pieces.clone();
+        pieces.push(piece(48, 56, 8));
+        let more = Objects { pieces, heat: vec![1; 6], visits: vec![1; 6], ..wide };
+        assert!(more.smaller().is_none(), "48 bytes take as many as 56");
+        let elsewhere = Objects { bases: vec![0x1000, 0x1060, 0x10c0], ..all };
+        assert!(elsewhere.smaller().is_none(), "another allocator decides where each is");
+    }
+
+    #[test]
+    fn objects_without_holes_take_the_bytes_of_their_members() {
+        let taken = |start, end| (Piece { start, end, align: 1 }, 1);
+        let taken = vec![taken(0, 9), taken(16, 25)];
+        let all = Objects { taken, ..objects() };
+        let relaid = all.without_holes().expect("14 of 32 bytes are holes");
+        assert_eq!(relaid.moved().size_bytes, 18);
+        let layout = Layout::Objects(relaid);
+        let first = layout.data(0x1000, point(0));
+        let to = |base: u64, offset: u32| layout.data(base + u64::from(offset), point(offset)) - first;
+        assert_eq!([0, 8, 16, 24].map(|offset| to(0x1020, offset)), [18, 26, 27, 35]);
+        assert!(objects().without_holes().is_none(), "it has none");
     }
 
     #[test]

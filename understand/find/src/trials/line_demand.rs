@@ -29,6 +29,8 @@ const MOST_FUNCTIONS: usize = 8;
 const MOST_GROWTH: f64 = 1.02;
 /// The part of an object that a split leaves at most.
 const MOST_OF_SPLIT: f64 = 0.75;
+/// Ranks of members stand above the numbers of their accesses.
+const RANK_SHIFT: u32 = 48;
 /// A layout that is less to edit is preferred when it has this part of the best bound.
 const GOOD_ENOUGH: f64 = 0.8;
 
@@ -64,6 +66,8 @@ pub(crate) struct Demand {
     pub(crate) split_accesses: f64,
     pub(crate) evidence: Evidence,
     pub(crate) start_in_line: Option<u64>,
+    /// Whether `malloc` puts its objects side by side.
+    pub(crate) is_of_malloc: bool,
 }
 
 impl Demand {
@@ -123,7 +127,17 @@ pub(crate) fn of_types(
         let (kind, moved) = best.map_or((None, None), |(kind, moved)| (Some(kind), moved));
         let start_in_line = objects.start_in_line(bench.line_bytes);
         let evidence = evidence(bench, naming, ty, &objects, nature);
-        all.push(Demand { ty, functions, kind, moved, split_accesses, evidence, start_in_line });
+        let is_of_malloc = objects.are_of_malloc();
+        all.push(Demand {
+            ty,
+            functions,
+            kind,
+            moved,
+            split_accesses,
+            evidence,
+            start_in_line,
+            is_of_malloc,
+        });
     }
     all
 }
@@ -190,8 +204,9 @@ fn best(
         let (stretches, now) = touched(own, per, &Layout::AsIs, line_bytes);
         lines.push(Lines { function: *function, time: *time, per, stretches, now, after: now });
     }
-    let layouts =
-        layouts(objects, nature).into_iter().filter(|(kind, layout)| is_worth_trying(*kind, layout, objects));
+    let by_function = order_by_function(objects, nature, &seen);
+    let layouts = layouts(objects, nature).into_iter().chain(by_function);
+    let layouts = layouts.filter(|(kind, layout)| is_worth_trying(*kind, layout, objects));
     let trials = layouts.filter_map(|(kind, layout)| {
         let after =
             seen.iter().zip(&lines).map(|((.., own), now)| touched(own, now.per, &layout, line_bytes).1);
@@ -204,9 +219,11 @@ fn best(
     let mut trials: Vec<_> = trials.collect();
     trials.sort_by(|(one, ..), (other, ..)| other.total_cmp(one));
     let enough = trials.first().map_or(0.0, |(bound, ..)| bound * GOOD_ENOUGH);
-    let of =
-        |kinds: &[Kind]| trials.iter().position(|(bound, kind, ..)| kinds.contains(kind) && *bound >= enough);
-    let chosen = of(&[Kind::Order]).or_else(|| of(&[Kind::Split])).unwrap_or(0);
+    let of = |is_wanted: fn(Kind) -> bool| {
+        trials.iter().position(|(bound, kind, ..)| is_wanted(*kind) && *bound >= enough)
+    };
+    let chosen = of(|kind| kind == Kind::Order).or_else(|| of(|kind| kind == Kind::Split));
+    let chosen = chosen.or_else(|| of(|kind| kind != Kind::NoHoles)).unwrap_or(0);
     let best = trials.into_iter().nth(chosen).map(|(_, kind, layout, after)| {
         lines.iter_mut().zip(after).for_each(|(lines, after)| lines.after = after);
         let moved = match layout {
@@ -216,6 +233,30 @@ fn best(
         (kind, moved)
     });
     (lines, best)
+}
+
+/// Members by the functions that use them: those of the function with most time first, and between the members of two
+/// functions those that both use. The reflected binary code of their sets is that order.
+fn order_by_function(
+    objects: &Objects,
+    nature: &Nature,
+    seen: &[(FunctionNumber, f64, &[Use])],
+) -> Option<(Kind, Layout)> {
+    let mut users = vec![0u64; objects.pieces.len()];
+    for (rank, (.., own)) in seen.iter().enumerate() {
+        let own = own.iter().filter_map(|own| objects.piece_at(u64::from(own.point.offset)));
+        own.for_each(|piece| users[piece] |= 1 << (MOST_FUNCTIONS - 1 - rank));
+    }
+    let rank = |set: u64| (0..MOST_FUNCTIONS).fold(0, |rank, shift| rank ^ (set >> shift));
+    let heat = objects.heat.iter().map(|heat| (*heat).min((1 << RANK_SHIFT) - 1));
+    let uses: Vec<u64> =
+        users.iter().zip(heat).map(|(set, heat)| (rank(*set) << RANK_SHIFT) | heat).collect();
+    let kind = match nature {
+        Nature::Other => Kind::Order,
+        Nature::Rust => Kind::ReprC,
+        Nature::Enum(_) => return None,
+    };
+    objects.in_order_of(&uses).map(|relaid| (kind, Layout::Objects(relaid)))
 }
 
 /// Whether a split leaves a smaller object. One that leaves nearly all of it saves lines by where its parts begin alone.

@@ -1,13 +1,22 @@
 //! A type in pieces that a layout may move: its members, and members that share bytes as one.
 
 use crate::findings::LargestVariant;
-use lineup_model::types::{AggregateKind, Member, MemberRole, TypeId, Types};
+use lineup_model::types::{AggregateKind, Member, MemberRole, ScalarKind, TypeId, TypeKind, Types};
+use std::ops::Range;
 
 /// Bytes of the address of the other part of an object.
 pub(crate) const LINK_BYTES: u64 = 8;
 
 /// The greatest alignment that a member is taken to need.
 const MOST_ALIGN_BYTES: u64 = 16;
+
+/// Holes count in types of which they take at least this part.
+const LEAST_HOLES: f64 = 0.125;
+/// Structs in structs, and elements of one array, that are looked into.
+const MOST_DEPTH: usize = 16;
+const MOST_ELEMENTS: u64 = 64;
+/// Members of members that are looked into: a type with more counts as full there.
+const MOST_MEMBERS: usize = 1 << 12;
 
 /// Bytes of a type that stay together.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -23,6 +32,95 @@ pub(crate) struct Piece {
 impl Piece {
     pub(crate) fn size_bytes(&self) -> u64 {
         self.end - self.start
+    }
+}
+
+/// The bytes that members take, members of members too, without the holes between; empty where few bytes are holes. A
+/// byte of any arm of a union counts.
+pub(crate) fn without_holes(types: &Types, id: TypeId) -> Vec<Piece> {
+    let mut taken = Vec::new();
+    take(types, id, 0, MOST_DEPTH, &mut taken);
+    taken.sort_by_key(|bytes| (bytes.start, bytes.end));
+    let mut merged: Vec<Piece> = Vec::new();
+    for Range { start, end } in taken {
+        match merged.last_mut().filter(|last| start <= last.end) {
+            Some(last) => last.end = last.end.max(end),
+            None => merged.push(Piece { start, end, align: 1 }),
+        }
+    }
+    let taken_bytes: u64 = merged.iter().map(Piece::size_bytes).sum();
+    let most = types.size_bytes(id).unwrap_or(0) as f64 * (1.0 - LEAST_HOLES);
+    if taken_bytes as f64 <= most { merged } else { Vec::new() }
+}
+
+/// The bytes that a type at this offset takes.
+fn take(types: &Types, id: TypeId, at: u64, depth: usize, taken: &mut Vec<Range<u64>>) {
+    let id = types.strip(id).unwrap_or(id);
+    let size_bytes = types.size_bytes(id).unwrap_or(0);
+    let goes_deeper = depth > 0 && taken.len() < MOST_MEMBERS;
+    match types.get(id).map(|ty| &ty.kind) {
+        Some(TypeKind::Aggregate(aggregate))
+            if goes_deeper && aggregate.kind != AggregateKind::Variants && !aggregate.members.is_empty() =>
+        {
+            for member in &aggregate.members {
+                let Some(bits) = member.offset_bits else { continue };
+                let start = at.saturating_add(bits / 8);
+                match member.bit_size {
+                    Some(width) => {
+                        let end = start.saturating_add((bits % 8 + u64::from(width)).div_ceil(8));
+                        taken.push(start..end);
+                    }
+                    None => take(types, member.ty, start, depth - 1, taken),
+                }
+            }
+        }
+        Some(TypeKind::Array { element, .. })
+            if goes_deeper
+                && types.size_bytes(*element).is_some_and(|each| {
+                    each > 0 && size_bytes / each <= MOST_ELEMENTS && types.aggregate(*element).is_some()
+                }) =>
+        {
+            let each = types.size_bytes(*element).unwrap_or(1);
+            (0..size_bytes / each)
+                .for_each(|index| take(types, *element, at + index * each, depth - 1, taken));
+        }
+        _ if size_bytes > 0 => taken.push(at..at.saturating_add(size_bytes)),
+        _ => (),
+    }
+}
+
+/// Bytes of members that fewer bytes may do for.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Wide {
+    /// Of integers of four bytes and more.
+    pub(crate) integer_bytes: u64,
+    /// Of pointers.
+    pub(crate) pointer_bytes: u64,
+}
+
+impl Wide {
+    /// Of the members of a type, and of structs that it holds; members of unions do not count.
+    pub(crate) fn of(types: &Types, id: TypeId) -> Wide {
+        let mut wide = Wide::default();
+        wide.add(types, id, MOST_DEPTH);
+        wide
+    }
+
+    fn add(&mut self, types: &Types, id: TypeId, depth: usize) {
+        let Some((_, aggregate)) = types.aggregate(id) else { return };
+        if !matches!(aggregate.kind, AggregateKind::Struct | AggregateKind::Class) || depth == 0 {
+            return;
+        }
+        for member in aggregate.members.iter().filter(|member| member.bit_size.is_none()) {
+            let size_bytes = types.size_bytes(member.ty).unwrap_or(0);
+            match types.strip(member.ty).and_then(|id| types.get(id)).map(|ty| &ty.kind) {
+                Some(TypeKind::Pointer(_)) => self.pointer_bytes += size_bytes,
+                Some(TypeKind::Scalar(ScalarKind::Integer { .. })) if size_bytes >= 4 => {
+                    self.integer_bytes += size_bytes;
+                }
+                _ => self.add(types, member.ty, depth - 1),
+            }
+        }
     }
 }
 
