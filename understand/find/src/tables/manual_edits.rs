@@ -8,6 +8,9 @@ use lineup_model::{Library, first_names};
 /// Members named in a sketch.
 const MEMBERS: usize = 8;
 
+/// Of this many bytes of an object, one at least belongs to a member that may be smaller.
+const LEAST_WIDE: u64 = 8;
+
 /// The edit in words; `None` where a command makes it for certain. A study tries to write it where `is_written` says so.
 /// Members that are used much stay together, if the layout says which those are.
 pub(crate) fn edit(
@@ -69,6 +72,10 @@ pub(crate) fn edit(
 
 /// The members of a type that may be smaller, in words. Where `malloc` makes the objects, only some sizes take less.
 pub(crate) fn smaller(size_bytes: u64, wide: Wide, is_of_malloc: bool) -> Option<String> {
+    // Of an object that is all else, smaller members save next to nothing.
+    if (wide.integer_bytes + wide.pointer_bytes) * LEAST_WIDE < size_bytes {
+        return None;
+    }
     let of = |bytes: u64, words: &str| (bytes > 0).then(|| format!("{bytes} are {words}"));
     let integers = of(wide.integer_bytes, "integers of 4 bytes or more");
     let pointers = of(wide.pointer_bytes, "pointers, which indices could be");
