@@ -45,7 +45,13 @@ impl FixKind for Pools {
             match plan(task.sources, task.options, wanted) {
                 Ok(PoolText { edits: own, pooled }) => {
                     for (path, own) in own {
-                        edits.entry(path).or_default().extend(own);
+                        let all = edits.entry(path).or_default();
+                        // Two pools in one file include the same header.
+                        for edit in own {
+                            if !all.contains(&edit) {
+                                all.push(edit);
+                            }
+                        }
                     }
                     types.push(pooled);
                 }

@@ -2,14 +2,12 @@
 
 use super::guests::{Bench, QUICK, busybox, kernel};
 use super::record::{SHORT, bench, code_lines, data_lines, kept, measured, printed, range, read};
-use super::shared::Shared;
 use super::table::shows;
 use lineup_model::abi::Machine;
 use lineup_model::access::CallEnd;
 use lineup_recording::{MeasuredCall, Recording};
 use serde_json::Value;
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::process::Command;
 
 #[test]
@@ -33,16 +31,28 @@ fn a_real_time_kernel_idles_and_its_ticks_are_recorded() {
     assert!(ticks.iter().all(|call| call.end == CallEnd::Returned));
 }
 
-/// Another machine's kernel, recorded twice alike: the recording, and the report on its spans with interrupts off.
-fn recorded_alike(bench: &Bench, report: &Value, [one, two]: [&Path; 2]) -> (Recording, Value) {
-    the_flag_is_exact(report);
+/// Another machine's kernel, recorded twice alike, with the report, and the folder of its recording, `one.rec`.
+fn recorded_elsewhere(name: &str) -> (Recording, Value, Bench) {
+    let bench = bench();
+    let fetched = kernel(name);
+    let (image, busybox) = (bench.copy(&fetched), busybox(&fetched));
+    let record = |out: &str| {
+        let own = ["--busybox", &busybox, "--workload", SHORT, "--calls", "60", "--out", out];
+        let functions =
+            ["--region", "sched_clock", "--region", "hrtimer_interrupt", "--region", "__schedule"];
+        let regions = [&functions[..], &["--region", "irqs-off"]].concat();
+        bench.json(&image, &[&own[..], &regions].concat())
+    };
+    let report = record("one.rec");
+    the_flag_is_exact(&report);
     assert!(report["interrupts"].as_u64() > Some(5), "{report}");
     assert!(report["switches"].as_u64() > Some(5), "{report}");
+    record("two.rec");
+    let (one, two) = (bench.folder.path().join("one.rec"), bench.folder.path().join("two.rec"));
     let bytes = |path| std::fs::read(path).expect("a recording");
-    assert!(bytes(one) == bytes(two), "two runs of one command differ");
-    let file = one.display().to_string();
-    let spans = printed(bench, &["trace", "report", "--full", &file, "--region", "irqs-off"]);
-    (read(one), spans)
+    assert!(bytes(&one) == bytes(&two), "two runs of one command differ");
+    let spans = printed(&bench, &["trace", "report", "--full", "one.rec", "--region", "irqs-off"]);
+    (read(&one), spans, bench)
 }
 
 /// The tracked flag agrees with everything that shows the kernel's: interrupts, and its actions after a test of it.
@@ -105,10 +115,8 @@ fn calls_return_and_the_clock_always_costs_the_same(recording: &Recording) {
 #[ignore = "boots kernels; make test-kernel runs it"]
 fn thirty_two_bit_arm_has_the_generic_clock_of_2015_on_few_lines() {
     // Its image has no types, and a table of functions alone.
-    let (bench, shared) = (bench(), Shared::with_caches("armmp"));
-    let again = shared.again(&bench);
-    let (recording, report) = recorded_alike(&bench, &shared.figures(), [&again, &shared.file()]);
-    let explained = Bench::new(&["explain"]).run(&again, &[]);
+    let (recording, report, bench) = recorded_elsewhere("armmp");
+    let explained = Bench::new(&["explain"]).run(&bench.folder.path().join("one.rec"), &[]);
     let explained = String::from_utf8_lossy(&explained.stdout);
     assert!(explained.starts_with("Next to no access outside the stack has a name: "), "{explained}");
     assert_eq!(recording.header.abi.machine, Machine::Arm);
@@ -127,20 +135,7 @@ fn thirty_two_bit_arm_has_the_generic_clock_of_2015_on_few_lines() {
 #[test]
 #[ignore = "boots kernels; make test-kernel runs it"]
 fn sixty_four_bit_arm_is_recorded_alike() {
-    // A recording of its own, whose image is packed below.
-    let bench = bench();
-    let fetched = kernel("arm64");
-    let (image, busybox) = (bench.copy(&fetched), busybox(&fetched));
-    let record = |out: &str| {
-        let own = ["--busybox", &busybox, "--workload", SHORT, "--calls", "60", "--out", out];
-        let functions =
-            ["--region", "sched_clock", "--region", "hrtimer_interrupt", "--region", "__schedule"];
-        let regions = [&functions[..], &["--region", "irqs-off"]].concat();
-        bench.json(&image, &[&own[..], &regions].concat())
-    };
-    let (figures, _) = (record("one.rec"), record("two.rec"));
-    let [one, two] = ["one.rec", "two.rec"].map(|name| bench.folder.path().join(name));
-    let (recording, report) = recorded_alike(&bench, &figures, [&one, &two]);
+    let (recording, report, bench) = recorded_elsewhere("arm64");
     let explained = printed(&bench, &["explain", "one.rec"]);
     assert_eq!(recording.header.abi.machine, Machine::AArch64);
     shows(&recording, "AArch64", "sixty_four_bit_arm_is_recorded_alike");
