@@ -70,13 +70,23 @@ fn found(findings: &Findings) -> Markup {
             }
             (legend())
         }
+        (habits(words::locks(findings)))
         @for (rank, place) in findings.ranking.iter().enumerate() {
             @match *place {
                 Ranked::Findings(index) => { (one(findings, rank, &findings.findings[index])) }
                 Ranked::Footprints(index) => { (footprint(findings, rank, &findings.footprints[index])) }
             }
         }
-        @for [first, evidence, edit] in words::habits(findings) {
+        (habits(words::habits(findings)))
+        (placement(findings))
+        @if findings.below_threshold > 0 { p.muted { (findings.below_threshold) " more findings gain less than the threshold." } }
+        @for one in &findings.without_finding { p.muted { (shortened(&words::without_finding(one, findings.time_source), SENTENCE)) "." } }
+    }
+}
+
+fn habits(all: Vec<[String; 3]>) -> Markup {
+    html! {
+        @for [first, evidence, edit] in all {
             article.proposal {
                 p { b { (shortened(&first, SENTENCE)) } "." }
                 p.muted { (shortened(&evidence, SENTENCE)) "." }
@@ -86,9 +96,6 @@ fn found(findings: &Findings) -> Markup {
                 }
             }
         }
-        (placement(findings))
-        @if findings.below_threshold > 0 { p.muted { (findings.below_threshold) " more findings gain less than the threshold." } }
-        @for one in &findings.without_finding { p.muted { (shortened(&words::without_finding(one, findings.time_source), SENTENCE)) "." } }
     }
 }
 

@@ -27,6 +27,7 @@ const NAME: usize = 80;
 pub fn find_text(findings: &Findings, top: usize, style: TextStyle) -> String {
     let mut out = String::new();
     head(&mut out, findings);
+    habits_text(&mut out, words::locks(findings));
     let mut commands: Vec<(&str, String)> = Vec::new();
     for place in &findings.ranking {
         match *place {
@@ -54,9 +55,7 @@ pub fn find_text(findings: &Findings, top: usize, style: TextStyle) -> String {
     if findings.ranking.is_empty() && words::habits(findings).is_empty() {
         let _ = writeln!(out, "{}", words::nothing_found(findings));
     }
-    for [first, evidence, edit] in words::habits(findings) {
-        let _ = writeln!(out, "{first}\n    {evidence}\n    {edit}");
-    }
+    habits_text(&mut out, words::habits(findings));
     placements_text(&mut out, findings);
     if findings.below_threshold > 0 {
         let _ =
@@ -163,6 +162,12 @@ fn head(out: &mut String, findings: &Findings) {
 
 fn share(part: u64, all: u64) -> f64 {
     part as f64 / all.max(1) as f64
+}
+
+fn habits_text(out: &mut String, all: Vec<[String; 3]>) {
+    for [first, evidence, edit] in all {
+        let _ = writeln!(out, "{first}\n    {evidence}\n    {edit}");
+    }
 }
 
 fn finding_text(out: &mut String, findings: &Findings, finding: &Finding) {

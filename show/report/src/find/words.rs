@@ -122,11 +122,16 @@ pub fn nothing_found(findings: &Findings) -> String {
 /// A finding's next command begins with this.
 pub const NEXT: &str = "→ ";
 
+/// Locks that threads wait for, each with its evidence and its next command: before the findings, since no layout helps
+/// where threads take turns.
+pub fn locks(findings: &Findings) -> Vec<[String; 3]> {
+    findings.locks.iter().map(lock).collect()
+}
+
 /// Findings without a layout that was tried, each with its evidence and the edit.
 pub fn habits(findings: &Findings) -> Vec<[String; 3]> {
-    let locks = findings.locks.iter().map(lock);
-    locks
-        .chain(findings.allocation_pairs.iter().map(pair))
+    let pairs = findings.allocation_pairs.iter().map(pair);
+    pairs
         .chain(findings.parallel_arrays.iter().map(arrays))
         .chain(findings.stack_objects.iter().map(stack_object))
         .collect()

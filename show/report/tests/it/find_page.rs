@@ -416,7 +416,8 @@ fn a_type_that_does_not_stall_has_its_lines_by_function() {
 
 #[test]
 fn what_a_person_changes_by_hand_has_its_evidence_and_its_edit() {
-    let [lock, pair, arrays, object] = words::habits(&findings()).try_into().expect("four");
+    let [pair, arrays, object] = words::habits(&findings()).try_into().expect("three");
+    let [lock] = words::locks(&findings()).try_into().expect("one");
     assert!(lock[1].starts_with("they wait 21 times for its word, 40.0 % of all their waits"), "{lock:?}");
     assert!(
         pair[0].contains(": 10 objects of 12 B at ") && pair[0].contains(", and 10 objects of 24 B at "),
