@@ -47,4 +47,5 @@ pub use search::work_out;
 pub use stalls::clock::Clock;
 pub use stalls::page_stalls::{CostSource, PageCosts, PageStalls};
 pub use time_findings::{Footprint, FunctionLines, Ranked, Stretch, TimeSource};
+pub use trials::layouts::malloc_bytes;
 pub use trials::placement_kinds::{PlacementKind, PlacementTrial, Placements};

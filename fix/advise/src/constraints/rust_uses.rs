@@ -1,7 +1,6 @@
 //! Uses of a type of Rust that may see the bytes of its objects.
 
 use crate::constraints::constraint::Binding;
-use crate::constraints::constraint::Constraint;
 use crate::text::rust_file::{EVALUATING_MACROS, RustFile, attributes, words};
 use crate::text::sources::Sources;
 use crate::text::syntax::visit;
@@ -38,7 +37,7 @@ pub(crate) fn check_uses(sources: &Sources, name: &str) -> Result<(), Binding> {
     let mut checked = BTreeSet::new();
     while let Some(name) = names.pop() {
         for (path, text) in sources.rust_that_names(&name) {
-            let file = parsed(path, text)?;
+            let file = RustFile::read(path, text)?;
             check_named(&file, &name)?;
             names.extend(other_names(&file, &name));
         }
@@ -50,14 +49,9 @@ pub(crate) fn check_uses(sources: &Sources, name: &str) -> Result<(), Binding> {
     // Packages that `cargo vendor` copied are libraries like those that are not in the folder.
     let is_own = |path: &str| !path.split('/').any(|folder| folder == "vendor");
     for (path, text) in files.into_iter().filter(|(path, _)| is_own(path)) {
-        check_generic(&parsed(path, text)?)?;
+        check_generic(&RustFile::read(path, text)?)?;
     }
     Ok(())
-}
-
-fn parsed<'s>(path: &'s str, text: &'s str) -> Result<RustFile<'s>, Binding> {
-    let refused = || Binding::new(Constraint::UnclearSource).because("a file of Rust cannot be parsed");
-    RustFile::parse(path, text).ok_or_else(refused)
 }
 
 /// Other names that a file gives the type: `type A = T;` and `use m::T as A;`.

@@ -7,7 +7,7 @@ pub(crate) struct UnitSet {
 }
 
 impl UnitSet {
-    /// The set of these, of so many units.
+    /// The set of `members`, which are below `units`.
     pub(crate) fn of(units: usize, members: impl IntoIterator<Item = usize>) -> Self {
         let mut is_in = vec![false; units];
         for unit in members {

@@ -38,15 +38,18 @@ impl<'s> RustFile<'s> {
         Some(RustFile { path, text, tree })
     }
 
+    /// The file, or the reason why nothing is known of it.
+    pub(crate) fn read(path: &'s str, text: &'s str) -> Result<Self, Binding> {
+        let refused = || Binding::new(Constraint::UnclearSource).because("a file of Rust cannot be parsed");
+        Self::parse(path, text).ok_or_else(refused)
+    }
+
     /// The files that name a type. C must not name it.
     pub(crate) fn all_that_name(sources: &'s Sources, name: &'s str) -> Result<Vec<Self>, Binding> {
         if sources.that_may_name(name).any(|(_, text)| has_word(text, name)) {
             return Err(Binding::new(Constraint::CrossesAbi).because("sources in C name it"));
         }
-        let files: Option<Vec<Self>> =
-            sources.rust_that_names(name).map(|(path, text)| Self::parse(path, text)).collect();
-        files
-            .ok_or_else(|| Binding::new(Constraint::UnclearSource).because("a file of Rust cannot be parsed"))
+        sources.rust_that_names(name).map(|(path, text)| Self::read(path, text)).collect()
     }
 
     /// The text of a node.

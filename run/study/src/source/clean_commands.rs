@@ -1,5 +1,5 @@
 //! The commands that clean a folder with an earlier build, so that the next build makes everything: the build tool's
-//! own, and where it has none the removal of what was made of units that the build did not compile.
+//! own, and where it has none the removal of the outputs of units that the build did not compile.
 //!
 //! Removing outputs alone is not enough: a file that only says "done" keeps `make` from entering a dependency's folder.
 

@@ -59,7 +59,7 @@ impl StaleOutputs {
     }
 }
 
-/// The files below a folder that compilers and linkers made of some of these sources, relative to it.
+/// The outputs of these sources below a folder, relative to it: files that compilers and linkers made.
 pub(crate) fn of_sources(folder: &Path, sources: &BTreeSet<String>) -> Result<Vec<PathBuf>> {
     let (mut outputs, mut found) = (StaleOutputs::default(), Vec::new());
     for (path, time) in made(folder)? {

@@ -404,7 +404,7 @@ fn a_dependency_that_was_made_before_is_cleaned_in_the_copy_and_read() {
     assert!(said.contains("Copies were cleaned by `make distclean`"), "{said}");
 }
 
-/// The same without a target that cleans: what was made of the dependency's units is removed.
+/// Without a target that cleans, the outputs of the dependency's units are removed.
 #[test]
 fn a_dependency_without_a_cleaning_is_removed_in_the_copy_and_read() {
     let program = Program::new();

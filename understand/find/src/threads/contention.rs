@@ -19,7 +19,7 @@ use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Fewer waits for a line alone in the windows are nothing to act on: data that is handed over once makes some.
-const LEAST_WAITS: u64 = 100;
+pub(crate) const LEAST_WAITS: u64 = 100;
 
 /// Waits in the windows.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]

@@ -3,15 +3,13 @@
 use crate::hand_findings::LockWaits;
 use crate::owner;
 use crate::stalls::counts::FunctionCounts;
-use crate::threads::contention::Waits;
+use crate::threads::contention::{LEAST_WAITS, Waits};
 use crate::work::Work;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 /// A lock with a smaller share of all waits of threads is not listed.
 const LEAST_SHARE: f64 = 0.1;
-/// Fewer waits in the windows are nothing to act on.
-const LEAST_WAITS: u64 = 100;
 /// Locks that are listed, and functions of each.
 const MOST_LOCKS: usize = 3;
 const MOST_FUNCTIONS: usize = 3;

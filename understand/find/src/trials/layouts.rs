@@ -32,7 +32,7 @@ pub(crate) fn count_taken(taken: &mut [(Piece, u64)], offset: u64) {
 }
 
 /// Bytes that the C library takes for an object: a header of a word, in steps of 16, and no less than 32.
-pub(crate) fn malloc_bytes(size_bytes: u64) -> u64 {
+pub fn malloc_bytes(size_bytes: u64) -> u64 {
     size_bytes.saturating_add(8).next_multiple_of(16).max(32)
 }
 
@@ -567,6 +567,11 @@ mod tests {
         let apart = Objects { bases: vec![0x1000, 0x1030, 0x1090], ..all };
         assert!(apart.smaller().is_none(), "the allocator decides where each is");
         assert!(objects().smaller().is_none(), "it has no hole");
+    }
+
+    #[test]
+    fn objects_of_malloc_take_a_header_and_room() {
+        assert_eq!([1, 16, 24, 25, 40, 41, 48].map(malloc_bytes), [32, 32, 32, 48, 48, 64, 64]);
     }
 
     /// 48 bytes with holes of eight, which `malloc` puts 64 bytes apart.

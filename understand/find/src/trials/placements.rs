@@ -10,6 +10,7 @@
 
 use crate::stalls::page_stalls::PageCosts;
 use crate::trials::cache_configurations::Configuration;
+use crate::trials::layouts::malloc_bytes;
 use crate::trials::placement_kinds::{PlacementKind, PlacementTrial, Placements};
 use crate::trials::replay::{count, cycles};
 use foldhash::{HashMap, HashSet};
@@ -215,7 +216,8 @@ impl<'a> Bench<'a> {
         let sum = |bytes: fn(u32) -> u64| -> f64 {
             self.objects.iter().map(|object| bytes(object.size_bytes) as f64).sum()
         };
-        let each = (sum(class_bytes) - sum(chunk_bytes)) / self.objects.len() as f64;
+        let each = (sum(class_bytes) - sum(|size_bytes| malloc_bytes(size_bytes.into())))
+            / self.objects.len() as f64;
         let pools: HashSet<u64> = self.objects.iter().map(|object| pool(kind, *object)).collect();
         let huge = if kind.is_huge() { PageBytes::Huge.bytes() as i64 } else { 0 };
         match kind {
@@ -357,11 +359,6 @@ fn pool(kind: PlacementKind, object: HeapObject) -> u64 {
 /// Bytes of an object in a pool.
 fn class_bytes(size_bytes: u32) -> u64 {
     u64::from(size_bytes.max(1)).next_multiple_of(STEP_BYTES)
-}
-
-/// Bytes that glibc's `malloc` takes for a small object.
-fn chunk_bytes(size_bytes: u32) -> u64 {
-    (u64::from(size_bytes) + 8).next_multiple_of(16).max(32)
 }
 
 #[cfg(test)]

@@ -158,6 +158,18 @@ pub(crate) struct Style {
     linkage: Linkage,
 }
 
+/// Declarations, for the header of a struct, of functions that files share: those that make objects, and one that ends
+/// them.
+pub(crate) fn prototypes<'n>(
+    whole: &str,
+    makers: impl IntoIterator<Item = &'n String>,
+    ender: Option<&String>,
+) -> String {
+    let makers: String = makers.into_iter().map(|maker| format!("{whole} *{maker}(void);\n")).collect();
+    let ender = ender.map(|ender| format!("void {ender}({whole} *ended);\n"));
+    format!("\n{makers}{}", ender.unwrap_or_default())
+}
+
 /// Who sees a function of a patch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Linkage {

@@ -9,6 +9,7 @@ use crate::constraints::constraint::{Binding, Constraint};
 use crate::constraints::groundwork::Groundwork;
 use crate::kinds::cold_part::c_text::{
     Linkage, Naming, Style, after_includes, cold_comment, declaration_end, missing_include, part_declaration,
+    prototypes,
 };
 use crate::kinds::cold_part::class_text::{
     self, ColdText, Leaving, STEMS, is_free, member_in_style, place, taken,
@@ -313,15 +314,9 @@ impl Names {
 
     /// Declarations of the functions that share blocks, for the header of the struct.
     fn prototypes(&self, makes: &Makes) -> String {
-        let Names { whole, maker, zeroed_maker, ender, .. } = self;
-        let mut text = format!("\n{whole} *{maker}(void);\n");
-        if makes.by.contains_key(&HeapFunction::Calloc) {
-            text += &format!("{whole} *{zeroed_maker}(void);\n");
-        }
-        if makes.ends() {
-            text += &format!("void {ender}({whole} *ended);\n");
-        }
-        text
+        let zeroed = makes.by.contains_key(&HeapFunction::Calloc).then_some(&self.zeroed_maker);
+        let makers = std::iter::once(&self.maker).chain(zeroed);
+        prototypes(&self.whole, makers, makes.ends().then_some(&self.ender))
     }
 
     /// The function that makes objects with both parts. The memory for no object is that for one: `free` reads it.

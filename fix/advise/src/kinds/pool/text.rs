@@ -2,7 +2,7 @@
 
 use crate::constraints::constraint::{Binding, Constraint};
 use crate::constraints::meaning::SplitMeaning;
-use crate::kinds::cold_part::c_text::{Linkage, Naming, Style, after_includes, declaration_end};
+use crate::kinds::cold_part::c_text::{Linkage, Naming, Style, after_includes, declaration_end, prototypes};
 use crate::kinds::cold_part::class_text::is_free;
 use crate::kinds::cold_part::heap_text::Calls;
 use crate::options::WantedPool;
@@ -320,13 +320,7 @@ impl Pool<'_> {
     /// Their declarations, for the header of the struct.
     fn prototypes(&self) -> String {
         let Names { whole, maker, zeroed_maker, ender, .. } = self.names;
-        let mut text = format!("\n{whole} *{maker}(void);\n");
-        if self.has_ends && self.has(HeapFunction::Calloc) {
-            text += &format!("{whole} *{zeroed_maker}(void);\n");
-        }
-        if self.has_ends {
-            text += &format!("void {ender}({whole} *ended);\n");
-        }
-        text
+        let zeroed = (self.has_ends && self.has(HeapFunction::Calloc)).then_some(zeroed_maker);
+        prototypes(whole, std::iter::once(maker).chain(zeroed), self.has_ends.then_some(ender))
     }
 }

@@ -109,7 +109,7 @@ fn an_archive_is_a_root_under_kernels_with_drivers_as_modules_or_built_in() {
                     && echo new > /srv/data && test $(cat /srv/data) = new";
     for name in ["cloud", "cloud-6.12"] {
         let bench = Bench::new(&["kernel"]);
-        // By a path of its own, beside its modules: another test's emulator of the same file would seem left behind.
+        // By a path of its own, beside its modules: an emulator that another test runs on the file would count as this one's.
         let package = bench.folder.path().join("package");
         let fetched = kernel(name);
         let inside = fetched.ancestors().nth(2).expect("a package");

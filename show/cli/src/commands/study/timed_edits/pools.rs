@@ -5,15 +5,11 @@ use super::stalling::{LEAST, Stalling};
 use lineup_advise::options::{Options, WantedPool};
 use lineup_advise::pool::refusal;
 use lineup_advise::sources::Sources;
+use lineup_find::malloc_bytes;
 use lineup_model::figure;
 
 /// Types at most.
 const MOST_TYPES: usize = 4;
-
-/// The C library's header of an object, the multiple that its sizes are rounded to, and its smallest size, in bytes.
-const HEADER: u64 = 8;
-const GRANULE: u64 = 16;
-const SMALLEST: u64 = 32;
 
 /// Candidates for the types of objects that stall, those with the largest bounds first. Objects in blocks save the lines
 /// of headers and of room behind objects.
@@ -22,7 +18,7 @@ pub(crate) fn candidates(sources: &Sources, options: &Options, stalling: &Stalli
     let is_own = |name: &String| options.meaning.splits.iter().any(|split| split.names.contains(name));
     let own = stalling.objects().iter().filter(|object| is_own(&object.type_name));
     let objects = own.map(|object| {
-        let saved = 1.0 - object.size_bytes as f64 / taken(object.size_bytes) as f64;
+        let saved = 1.0 - object.size_bytes as f64 / malloc_bytes(object.size_bytes) as f64;
         let wanted = WantedPool {
             type_name: object.type_name.clone(),
             size_bytes: object.size_bytes,
@@ -68,22 +64,7 @@ fn in_words(wanted: &WantedPool, bound: f64) -> String {
     let WantedPool { type_name, size_bytes, .. } = wanted;
     format!(
         "a pool for {type_name} ({size_bytes} of {} bytes, upper bound −{} of modelled stalls)",
-        taken(*size_bytes),
+        malloc_bytes(*size_bytes),
         figure::share(bound)
     )
-}
-
-/// Bytes that the C library takes for an object.
-fn taken(size_bytes: u64) -> u64 {
-    size_bytes.saturating_add(HEADER).next_multiple_of(GRANULE).max(SMALLEST)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn objects_take_a_header_and_room() {
-        assert_eq!([1, 16, 24, 25, 40, 41, 48].map(taken), [32, 32, 32, 48, 48, 64, 64]);
-    }
 }
