@@ -183,7 +183,8 @@ mod tests {
             ("Tgid:\t4", "a thread of process 4"),
             ("State:\tZ (zombie)", "has ended"),
             ("State:\tT (stopped)", "continue it"),
-            ("TracerPid:\t77", "process 77 traces it"),
+            // No process has a number above 4,194,304.
+            ("TracerPid:\t4194305", "process 4194305 traces it"),
             ("Uid:\t1000\t0\t0\t0", "user 1000"),
             ("Gid:\t100\t5\t5\t5", "that user and group"),
             ("Seccomp:\t2", "seccomp"),
