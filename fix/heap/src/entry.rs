@@ -1,12 +1,10 @@
 //! The functions of C, and their way to a pool or to the program's allocator.
 
 use crate::memory::set_errno;
-use crate::{counting, lane, message, next, segments, start};
+use crate::run::RUN;
+use crate::{counting, lane, message, next, pools, segments, start};
 use libc::{c_int, c_void};
 use std::ptr;
-
-/// The alignment that `malloc` promises.
-const USUAL: usize = 16;
 
 /// Declares a function of C whose last argument, for the function that does its work, is the place of its return
 /// address on the stack.
@@ -147,16 +145,21 @@ unsafe extern "C" fn reallocarray_at(
 }
 
 extern "C" fn memalign_at(alignment: usize, size: usize, slot: *const usize) -> *mut c_void {
-    if alignment <= USUAL {
-        let object = malloc_at(size, slot);
-        // A plan may align to less.
-        if object as usize & alignment.saturating_sub(1) == 0 {
-            return object;
-        }
-        // SAFETY: it is new.
-        unsafe { free(object) };
+    match pool_of_aligned(alignment, size, slot).and_then(lane::take) {
+        Some(object) => object as *mut c_void,
+        None => outside(slot, size, || next::memalign(alignment, size)),
     }
-    outside(slot, size, || next::memalign(alignment, size))
+}
+
+/// The pool whose objects all lie at multiples of the alignment: runs begin at multiples of more, and objects are a
+/// multiple of it apart.
+#[inline(always)]
+fn pool_of_aligned(alignment: usize, size: usize, slot: *const usize) -> Option<u32> {
+    if !alignment.is_power_of_two() || alignment > RUN {
+        return None;
+    }
+    let pool = start::pool(size.checked_next_multiple_of(alignment)?, slot);
+    (pool != 0 && pools::pool(pool).stride().is_multiple_of(alignment)).then_some(pool)
 }
 
 /// # Safety

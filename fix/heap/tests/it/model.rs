@@ -40,6 +40,14 @@ fn every_form_of_new_has_its_delete_and_its_alignment() {
 }
 
 #[test]
+fn aligned_objects_lie_as_close_in_pools_as_their_alignment_allows() {
+    let place = Place::new("aligned.c");
+    for plan in [BY_SIZE, HUGE] {
+        assert_eq!(said(&place.with(plan, &[])), "128 128, 128 128, 128 128, 512 512");
+    }
+}
+
+#[test]
 fn a_plan_may_pack_below_what_malloc_promises() {
     let place = Place::new("packed.c");
     assert_eq!(said(&place.with(PACKED, &[])), "24 40 128");
