@@ -7,10 +7,10 @@
 //! are used, once, and can give used parts back. A small file is read: a linker may be about to write it again, and a
 //! mapping would change or vanish under the reader.
 
-use memmap2::{Mmap, UncheckedAdvice};
+use memmap2::{Advice, Mmap, MmapMut, UncheckedAdvice};
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Read};
-use std::ops::Range;
+use std::ops::{DerefMut, Range};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
@@ -23,6 +23,21 @@ const TEXT_BYTES: u64 = 256 << 20;
 /// A range to be given back is cut to whole pages of this size, the largest that Linux uses for files
 /// on the machines that Lineup runs on.
 const PAGE_BYTES: usize = 64 << 10;
+
+/// Zeroed memory of this process that the system has not touched yet, for which huge pages are asked.
+///
+/// # Errors
+/// When there is no room for it, or the system has no huge pages.
+///
+/// ```
+/// let memory = lineup_mapping::on_huge_pages(4 << 20).unwrap();
+/// assert_eq!(memory.len(), 4 << 20);
+/// ```
+pub fn on_huge_pages(bytes: usize) -> io::Result<impl DerefMut<Target = [u8]>> {
+    let memory = MmapMut::map_anon(bytes)?;
+    memory.advise(Advice::HugePage)?;
+    Ok(memory)
+}
 
 /// The bytes of a file.
 #[derive(Debug)]

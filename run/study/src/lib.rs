@@ -24,5 +24,5 @@ pub use process::{
 pub use recorder::{recording_file, replay};
 pub use source::git;
 pub use trials::{
-    background, bolt, heap_pools, page_costs, placements, printed, shuffle, timing, transfers, trial,
+    background, bolt, cycles, heap_pools, page_costs, placements, printed, shuffle, timing, transfers, trial,
 };

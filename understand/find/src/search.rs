@@ -9,7 +9,7 @@ use crate::recorded::Recorded;
 use crate::stalls::allocation_sites::Sites;
 use crate::stalls::attribution::Attribution;
 use crate::stalls::bursts;
-use crate::stalls::clock::Clock;
+use crate::stalls::clock::{Clock, RunAlone};
 use crate::stalls::counts::FunctionCounts;
 use crate::stalls::page_stalls::PageStalls;
 use crate::stalls::time_shares::TimeShares;
@@ -96,7 +96,8 @@ pub fn work_out(
     let own_code = |counts: &FunctionCounts| work.can_be_region(counts);
     gains.extend(gains::of_code(&bench, &work.attribution, own_code, (recorded, debug), least_cycles));
     let lost = clock.map_or(0, |clock| clock.lost);
-    let placements = work.placements(bench.configurations);
+    let placements =
+        work.placements(bench.configurations, clock.map(|clock| clock.alone).unwrap_or_default());
     let types = work.types_by_time();
     let is_entry = |pc: u64| is_entry(recorded, debug, pc);
     let naming = (&mut work.naming, &work.attribution);
@@ -172,11 +173,15 @@ impl Work<'_, '_> {
     }
 
     /// Other placements of the heap's small objects.
-    fn placements(&self, configurations: &[Configuration]) -> Option<Placements> {
+    fn placements(&self, configurations: &[Configuration], alone: RunAlone) -> Option<Placements> {
         let prices = (self.options.latency, self.options.page_costs);
         let run = placements::WholeRun {
             instructions: &self.recorded.instructions,
             code_cycles: self.stalls().code_cycles,
+            executed: self.attribution.functions.iter().map(|counts| counts.instructions).sum(),
+            alone,
+            first_touches: self.counts_pages().then(|| self.all_pages().first_touches),
+            heap: self.sites.heap_bytes(placements::MOST_SMALL_BYTES, placements::class_bytes),
         };
         let bench = placements::Bench::of(&self.recorded.windows, &self.recorded.objects, prices, run)?;
         let live_objects = self.sites.live_small_objects(placements::MOST_SMALL_BYTES);

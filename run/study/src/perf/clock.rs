@@ -34,6 +34,10 @@ pub struct ClockSamples {
     pub outside: u64,
     /// Taken and not kept.
     pub lost: u64,
+    /// Processor time of the whole run, the system's for it included.
+    pub cpu_ns: u64,
+    /// Page faults that needed no disk.
+    pub page_faults: u64,
     /// True when the last that the program printed ends no line.
     pub prints_open_line: bool,
 }
@@ -60,7 +64,13 @@ pub fn sample(run: &Run, interrupts: &Interrupts) -> Result<ClockSamples> {
     })?;
     let mut reading = reading.into_inner();
     reading.read();
-    Ok(ClockSamples { prints_open_line: finished.stdout.ends_amid_line, ..reading.samples })
+    let usage = finished.usage;
+    Ok(ClockSamples {
+        cpu_ns: usage.user_ns + usage.system_ns,
+        page_faults: usage.minor_faults,
+        prints_open_line: finished.stdout.ends_amid_line,
+        ..reading.samples
+    })
 }
 
 /// Samplers by the processor's cycles where it counts them, else by the tasks' clock.

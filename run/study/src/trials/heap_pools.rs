@@ -5,7 +5,7 @@ use crate::process::child::{Streams, Waiting};
 use crate::process::interrupt::Interrupts;
 use crate::process::run::Run;
 use crate::recorder::library;
-use crate::trials::placements::{Candidate, Candidates, PRELOAD, in_front};
+use crate::trials::placements::{Candidate, Candidates, HUGE_HEAP, PRELOAD, TUNABLES, in_front};
 use lineup_bundle::Library;
 use lineup_heap_plan::{Profile, Style, plan_of};
 use std::fs;
@@ -80,7 +80,7 @@ impl Candidates {
                 Ok(plan) => {
                     let file = folder.join(pools.file);
                     fs::write(&file, plan).doing_with(|| format!("writing {}", file.display()))?;
-                    self.list.push(candidate(pools.name, &library, file));
+                    self.list.push(candidate(&pools, &library, file));
                 }
                 Err(why) => self.leave_out(pools.name, why),
             }
@@ -105,15 +105,14 @@ impl Candidate {
     }
 }
 
-fn candidate(name: &str, library: &Path, plan: PathBuf) -> Candidate {
-    Candidate {
-        name: name.to_owned(),
-        library: Some(library.to_owned()),
-        environment: vec![
-            (PRELOAD.into(), in_front(library, std::env::var_os(PRELOAD))),
-            (PLAN.into(), plan.into()),
-        ],
+fn candidate(pools: &Pools, library: &Path, plan: PathBuf) -> Candidate {
+    let mut environment =
+        vec![(PRELOAD.into(), in_front(library, std::env::var_os(PRELOAD))), (PLAN.into(), plan.into())];
+    if pools.with_huge_pages {
+        // Objects without a pool stay with the C library.
+        environment.push((TUNABLES.into(), in_front(HUGE_HEAP, std::env::var_os(TUNABLES))));
     }
+    Candidate { name: pools.name.to_owned(), library: Some(library.to_owned()), environment }
 }
 
 /// The allocations of a run's processes, or the reason why there are none.

@@ -2,6 +2,7 @@
 
 pub mod background;
 pub mod bolt;
+pub mod cycles;
 pub mod heap_pools;
 pub mod page_costs;
 pub mod placements;

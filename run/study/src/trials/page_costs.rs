@@ -1,5 +1,6 @@
 //! The costs of pages on this machine: measured once, and kept in the user's cache folder.
 
+use crate::trials::cycles::cycles_per_ns;
 use lineup_stats::random::{Seed, shuffle};
 use std::fs;
 use std::hint::black_box;
@@ -11,6 +12,8 @@ use std::time::Instant;
 pub struct PageCosts {
     /// Of the first touch of a page of 4 KiB, the system's work included.
     pub first_touch_cycles: u32,
+    /// The same of a huge page of 2 MiB; of all its small pages where the system gives no huge ones.
+    pub huge_first_touch_cycles: u32,
     /// Of a translation that the second level of data TLBs has.
     pub dtlb_l1_cycles: u32,
     /// Of a translation that no level has.
@@ -18,7 +21,7 @@ pub struct PageCosts {
 }
 
 /// The first line of the file.
-const HEADER: &str = "lineup page costs 1";
+const HEADER: &str = "lineup page costs 2";
 const FILE: &str = "page-costs.txt";
 /// Each measurement is made so often, and the shortest time counts: other work only adds to it.
 const REPEATS: usize = 5;
@@ -26,6 +29,9 @@ const PAGE_BYTES: usize = 4096;
 const LINE_BYTES: usize = 64;
 /// Pages whose first touch is measured: too many for memory that the allocator keeps.
 const FRESH_PAGES: usize = 12_288;
+/// Huge pages whose first touch is measured.
+const FRESH_HUGE_PAGES: usize = 24;
+const HUGE_PAGE_BYTES: usize = 2 << 20;
 /// Pages that the second level of translations has, and the first one has not.
 const FEW_PAGES: usize = 512;
 /// Pages that no level has. A line of each fits the second level of the cache.
@@ -65,16 +71,25 @@ impl PageCosts {
         };
         let first = apart_by(FEW_PAGES);
         let dtlb_l1_cycles = cycles(first, 1, 100);
+        let first_touch_ns = first_touch_ns();
+        let of_small_ones = first_touch_ns * (HUGE_PAGE_BYTES / PAGE_BYTES) as f64;
         PageCosts {
-            first_touch_cycles: cycles(first_touch_ns(), 100, 100_000),
+            first_touch_cycles: cycles(first_touch_ns, 100, 100_000),
+            huge_first_touch_cycles: cycles(
+                huge_first_touch_ns().unwrap_or(of_small_ones),
+                1000,
+                100_000_000,
+            ),
             dtlb_l1_cycles,
             dtlb_l2_cycles: cycles(first + apart_by(MANY_PAGES), dtlb_l1_cycles, 1000),
         }
     }
 
     fn text(self, processor: &str) -> String {
-        let PageCosts { first_touch_cycles, dtlb_l1_cycles, dtlb_l2_cycles } = self;
-        format!("{HEADER}\n{processor}\n{first_touch_cycles} {dtlb_l1_cycles} {dtlb_l2_cycles}\n")
+        let PageCosts { first_touch_cycles, huge_first_touch_cycles, dtlb_l1_cycles, dtlb_l2_cycles } = self;
+        format!(
+            "{HEADER}\n{processor}\n{first_touch_cycles} {huge_first_touch_cycles} {dtlb_l1_cycles} {dtlb_l2_cycles}\n"
+        )
     }
 
     /// Reads [`PageCosts::text`] back, of the same processor.
@@ -84,8 +99,10 @@ impl PageCosts {
             return None;
         }
         let costs: Vec<u32> = lines.next()?.split(' ').map(str::parse).collect::<Result<_, _>>().ok()?;
-        let [first_touch_cycles, dtlb_l1_cycles, dtlb_l2_cycles] = costs[..] else { return None };
-        Some(PageCosts { first_touch_cycles, dtlb_l1_cycles, dtlb_l2_cycles })
+        let [first_touch_cycles, huge_first_touch_cycles, dtlb_l1_cycles, dtlb_l2_cycles] = costs[..] else {
+            return None;
+        };
+        Some(PageCosts { first_touch_cycles, huge_first_touch_cycles, dtlb_l1_cycles, dtlb_l2_cycles })
     }
 }
 
@@ -110,20 +127,6 @@ fn shortest_ns(count: usize, mut work: impl FnMut()) -> f64 {
     each.fold(f64::MAX, f64::min)
 }
 
-/// Cycles of the processor's clock, by a chain of operations that takes four cycles a step on all processors of today.
-fn cycles_per_ns() -> f64 {
-    const STEPS: usize = 1_000_000;
-    const CYCLES: f64 = 4.0;
-    CYCLES
-        / shortest_ns(STEPS, || {
-            let mut value = black_box(3_u64);
-            for _ in 0..STEPS {
-                value = value.wrapping_mul(value | 1);
-            }
-            black_box(value);
-        })
-}
-
 fn first_touch_ns() -> f64 {
     shortest_ns(FRESH_PAGES, || {
         let mut fresh = vec![0_u8; FRESH_PAGES * PAGE_BYTES];
@@ -132,6 +135,20 @@ fn first_touch_ns() -> f64 {
         }
         black_box(&fresh);
     })
+}
+
+/// `None` where the system gives no huge pages.
+fn huge_first_touch_ns() -> Option<f64> {
+    let each = (0..REPEATS).map(|_| {
+        let mut fresh = lineup_mapping::on_huge_pages((FRESH_HUGE_PAGES + 1) * HUGE_PAGE_BYTES).ok()?;
+        let before_first = fresh.as_ptr().align_offset(HUGE_PAGE_BYTES);
+        let begun = Instant::now();
+        for page in fresh[before_first..].chunks_exact_mut(PAGE_BYTES) {
+            page[0] = 1;
+        }
+        Some(begun.elapsed().as_nanos() as f64 / FRESH_HUGE_PAGES as f64)
+    });
+    each.collect::<Option<Vec<f64>>>().map(|all| all.into_iter().fold(f64::MAX, f64::min))
 }
 
 /// Nanoseconds of a load that depends on the one before, over lines that lie `distance` bytes apart, in an order that
@@ -161,12 +178,17 @@ mod tests {
 
     #[test]
     fn costs_are_kept_for_one_processor() {
-        let costs = PageCosts { first_touch_cycles: 1400, dtlb_l1_cycles: 7, dtlb_l2_cycles: 28 };
+        let costs = PageCosts {
+            first_touch_cycles: 1400,
+            huge_first_touch_cycles: 300_000,
+            dtlb_l1_cycles: 7,
+            dtlb_l2_cycles: 28,
+        };
         let text = costs.text("a processor");
         assert_eq!(PageCosts::read(&text, "a processor"), Some(costs));
         assert_eq!(PageCosts::read(&text, "another"), None);
         for damaged in
-            ["", "lineup page costs 1\na processor\n1 2\n", "lineup page costs 1\na processor\n1 2 x\n"]
+            ["", "lineup page costs 2\na processor\n1 2 3\n", "lineup page costs 2\na processor\n1 2 3 x\n"]
         {
             assert_eq!(PageCosts::read(damaged, "a processor"), None, "{damaged}");
         }
@@ -178,5 +200,6 @@ mod tests {
         let costs = PageCosts::measured();
         assert!(costs.dtlb_l1_cycles <= costs.dtlb_l2_cycles, "{costs:?}");
         assert!(costs.dtlb_l2_cycles <= costs.first_touch_cycles, "{costs:?}");
+        assert!(costs.first_touch_cycles <= costs.huge_first_touch_cycles, "{costs:?}");
     }
 }

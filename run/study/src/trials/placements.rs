@@ -34,11 +34,22 @@ pub struct Candidates {
     pub(crate) no_huge_pages: Option<&'static str>,
 }
 
+/// The name of the C library's setting for huge pages.
+pub const HUGE_HEAP_NAME: &str = "huge pages for the heap";
+/// The name of its settings for memory that stays with the process.
+pub const KEPT_MEMORY_NAME: &str = "freed memory is kept";
+/// The name of both.
+pub const HUGE_KEPT_MEMORY_NAME: &str = "huge pages, freed memory is kept";
+/// What follows an allocator's name where it has its setting for huge pages.
+pub const WITH_HUGE_PAGES: &str = ", huge pages";
+/// The names of allocators that distributions have.
+pub const ALLOCATOR_NAMES: [&str; 3] = ["mimalloc", "jemalloc", "tcmalloc"];
+
 /// Allocators that distributions have, each with its libraries and its package in Debian.
 const ALLOCATORS: [(&str, &[&str], &str); 3] = [
-    ("mimalloc", &["libmimalloc.so.3", "libmimalloc.so.2", "libmimalloc.so"], "libmimalloc2.0"),
-    ("jemalloc", &["libjemalloc.so.2"], "libjemalloc2"),
-    ("tcmalloc", &["libtcmalloc_minimal.so.4", "libtcmalloc.so.4"], "libtcmalloc-minimal4"),
+    (ALLOCATOR_NAMES[0], &["libmimalloc.so.3", "libmimalloc.so.2", "libmimalloc.so"], "libmimalloc2.0"),
+    (ALLOCATOR_NAMES[1], &["libjemalloc.so.2"], "libjemalloc2"),
+    (ALLOCATOR_NAMES[2], &["libtcmalloc_minimal.so.4", "libtcmalloc.so.4"], "libtcmalloc-minimal4"),
 ];
 
 /// An allocator's own setting for huge pages.
@@ -51,13 +62,11 @@ const HUGE: [(&str, &[(&str, &str)]); 2] = [
 const FOLDERS: [&str; 5] = ["/usr/local/lib", "/usr/lib64", "/usr/lib", "/lib64", "/lib"];
 
 pub(crate) const PRELOAD: &str = "LD_PRELOAD";
-const TUNABLES: &str = "GLIBC_TUNABLES";
+pub(crate) const TUNABLES: &str = "GLIBC_TUNABLES";
 
 /// Settings of the GNU C library, from `info libc "Memory Allocation Tunables"`. 32 MiB is the largest threshold that it
 /// takes.
-/// The name of the setting for huge pages.
-pub const HUGE_HEAP_NAME: &str = "huge pages for the heap";
-const HUGE_HEAP: &str = "glibc.malloc.hugetlb=1";
+pub(crate) const HUGE_HEAP: &str = "glibc.malloc.hugetlb=1";
 const KEPT_MEMORY: &str = "glibc.malloc.mmap_threshold=33554432:glibc.malloc.trim_threshold=4294967296:glibc.malloc.top_pad=16777216";
 const THREAD_CACHES: &str = "glibc.malloc.tcache_count=2000";
 const ONE_ARENA: &str = "glibc.malloc.arena_max=1";
@@ -132,8 +141,8 @@ pub fn candidates(program: &Path, named: &[PathBuf], is_parallel: bool) -> Resul
     }
     let settings = [
         (HUGE_HEAP_NAME, HUGE_HEAP.to_owned(), huge.not_to_be_had()),
-        ("freed memory is kept", KEPT_MEMORY.to_owned(), None),
-        ("huge pages, freed memory is kept", format!("{HUGE_HEAP}:{KEPT_MEMORY}"), huge.not_to_be_had()),
+        (KEPT_MEMORY_NAME, KEPT_MEMORY.to_owned(), None),
+        (HUGE_KEPT_MEMORY_NAME, format!("{HUGE_HEAP}:{KEPT_MEMORY}"), huge.not_to_be_had()),
         ("larger caches of threads", THREAD_CACHES.to_owned(), None),
         (
             "one arena",
@@ -165,7 +174,7 @@ impl Candidates {
         let settings = HUGE.iter().find(|(of, _)| *of == name && huge == HugePages::OnRequest);
         let with_huge_pages = settings.map(|(_, settings)| {
             let mut candidate = alone.clone();
-            candidate.name = format!("{name}, huge pages");
+            candidate.name.push_str(WITH_HUGE_PAGES);
             let settings = settings.iter().map(|(variable, value)| ((*variable).into(), (*value).into()));
             candidate.environment.extend(settings);
             candidate

@@ -98,9 +98,12 @@ fn to_json(system: &System, checks: &[Check]) -> Result<String> {
 /// The costs of pages here, as far as they were measured.
 fn page_costs() -> String {
     match PageCosts::kept() {
-        Some((PageCosts { first_touch_cycles, dtlb_l1_cycles, dtlb_l2_cycles }, file)) => format!(
-            "{first_touch_cycles} cycles for a first touch, {dtlb_l1_cycles} for a dTLB miss, {dtlb_l2_cycles} for a \
-             page walk; kept in {}",
+        Some((costs, file)) => format!(
+            "{} cycles for a first touch, {} for one of a huge page, {} for a dTLB miss, {} for a page walk; kept in {}",
+            costs.first_touch_cycles,
+            costs.huge_first_touch_cycles,
+            costs.dtlb_l1_cycles,
+            costs.dtlb_l2_cycles,
             file.display()
         ),
         None => "not measured yet; the first `lineup find` of a program does it".to_owned(),

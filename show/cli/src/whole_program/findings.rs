@@ -9,14 +9,14 @@ use crate::whole_program::starter;
 use anyhow::{Result, bail};
 use lineup_cache::CacheSpec;
 use lineup_debuginfo::DebugInfo;
-use lineup_find::{Again, Clock, CostSource, Findings, PageCosts, Recorded};
+use lineup_find::{Again, Clock, CostSource, Findings, PageCosts, Recorded, RunAlone};
 use lineup_recording::{Mode, ProgramExit};
 use lineup_study::interrupt::Interrupts;
-use lineup_study::page_costs;
 use lineup_study::process::Streams;
 use lineup_study::progress::Progress;
 use lineup_study::recorder::{self, Engine, RecordRequest, Subject, in_words};
 use lineup_study::run::Run;
+use lineup_study::{cycles, page_costs};
 use std::path::{Path, PathBuf};
 
 /// A run to examine.
@@ -71,9 +71,14 @@ impl FindOutcome {
 pub(crate) struct Unfinished(String);
 
 pub(crate) fn costs_of_this_machine() -> PageCosts {
-    let page_costs::PageCosts { first_touch_cycles, dtlb_l1_cycles, dtlb_l2_cycles } =
-        page_costs::PageCosts::of_this_machine();
-    PageCosts { first_touch_cycles, dtlb_l1_cycles, dtlb_l2_cycles, source: CostSource::Measured }
+    let costs = page_costs::PageCosts::of_this_machine();
+    PageCosts {
+        first_touch_cycles: costs.first_touch_cycles,
+        huge_first_touch_cycles: costs.huge_first_touch_cycles,
+        dtlb_l1_cycles: costs.dtlb_l1_cycles,
+        dtlb_l2_cycles: costs.dtlb_l2_cycles,
+        source: CostSource::Measured,
+    }
 }
 
 /// Records a whole program, and works out the findings.
@@ -139,6 +144,11 @@ pub(crate) enum EndsLine {
     Unknown,
 }
 
+/// A run at the program's own speed, by its processor time.
+pub(crate) fn run_alone(cpu_ns: u64, page_faults: u64) -> RunAlone {
+    RunAlone { cycles: (cpu_ns as f64 * cycles::cycles_per_ns()) as u64, page_faults }
+}
+
 /// Runs the program at its own speed, and samples it; why not, where that cannot be.
 pub(crate) fn clock(
     run: &Run,
@@ -163,7 +173,9 @@ pub(crate) fn clock(
     let path = |file: PathBuf| file.to_string_lossy().into_owned();
     let places = samples.places.into_iter().map(|((file, offset), count)| (path(file), offset, count));
     let ends_line = if samples.prints_open_line { EndsLine::No } else { EndsLine::Yes };
-    let clock = Clock { event: samples.event, places: places.collect(), outside: samples.outside, lost };
+    let alone = run_alone(samples.cpu_ns, samples.page_faults);
+    let clock =
+        Clock { event: samples.event, places: places.collect(), outside: samples.outside, lost, alone };
     Ok(Ok((clock, ends_line)))
 }
 

@@ -459,7 +459,7 @@ pub fn placement(findings: &Findings) -> Vec<String> {
     };
     let mut lines = vec![
         format!(
-            "heap: upper bound {} of stalls for caches and translations with {}; {memory}",
+            "heap: upper bound {} of stalls for caches and pages with {}; {memory}",
             saved(best.gain),
             best.kind.words()
         ),

@@ -53,7 +53,7 @@ fn confirmed(report: &PlacementReport) -> Markup {
 fn candidates(report: &PlacementReport) -> Markup {
     let table = html! {
         table {
-            thead { tr { th { "placement" } th { "modelled stalls" } th { "time" } th { "peak memory" } th { "page faults" } th { "end" } th { "environment" } } }
+            thead { tr { th { "placement" } th { "modelled time" } th { "time" } th { "peak memory" } th { "page faults" } th { "end" } th { "environment" } } }
             tbody { @for one in &report.candidates { tr {
                 td { (one.name) } td { (one.modelled_in_words()) } td { (one.time_in_words()) }
                 td { (changed(one.peak_memory_ratio)) } td { (changed(one.page_faults_ratio)) }

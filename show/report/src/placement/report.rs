@@ -49,8 +49,8 @@ pub struct CandidateReport {
     pub name: String,
     /// The variables that make it.
     pub environment: String,
-    /// The share of the stalls for caches and translations that it saves in the model of the run; `None` where the model
-    /// says nothing about it.
+    /// The share of its time that the run saves in the model of caches, translations and page faults; `None` where the
+    /// model says nothing about it.
     pub modelled_gain: Option<f64>,
     /// Elapsed time against the unchanged program; `None` where it was not compared.
     pub elapsed: Option<Change>,
@@ -164,7 +164,7 @@ pub(super) fn changed(ratio: Option<f64>) -> String {
 }
 
 impl CandidateReport {
-    /// The modelled change of stalls; a dash where the model says nothing.
+    /// The modelled change of time; a dash where the model says nothing.
     pub(super) fn modelled_in_words(&self) -> String {
         changed(self.modelled_gain.map(|gain| 1.0 - gain))
     }

@@ -27,7 +27,7 @@ pub fn placement_text(report: &PlacementReport, style: TextStyle) -> String {
         line(&mut out, "");
         let columns = [
             ("placement", Align::Left),
-            ("modelled stalls", Align::Right),
+            ("modelled time", Align::Right),
             ("time", Align::Right),
             ("peak memory", Align::Right),
             ("page faults", Align::Right),

@@ -80,6 +80,8 @@ fn placement(kind: PlacementKind, gain: f64) -> PlacementTrial {
         dtlb_l1_misses: 10,
         dtlb_l2_misses: 5,
         pages: 2,
+        stall_cycles: 5e8,
+        touch_cycles: 1e6,
         gain,
         more_bytes: -2048,
     }
@@ -239,6 +241,9 @@ fn findings() -> Findings {
             types: vec![(HOSTILE.to_owned(), 1.0)],
         }]),
         placements: Some(Placements {
+            instructions: 1_000_000_000,
+            first_touches: 0,
+            large_pages: 0,
             objects: 3,
             unobserved: 0.0,
             as_is: placement(PlacementKind::AsIs, 0.0),
@@ -437,7 +442,7 @@ fn a_placement_is_a_finding_with_its_next_command() {
     let lines = words::placement(&findings());
     assert_eq!(
         lines[0],
-        "heap: upper bound −25.00 % of stalls for caches and translations with pools by size, without headers; about \
+        "heap: upper bound −25.00 % of stalls for caches and pages with pools by size, without headers; about \
          2 KiB of memory less"
     );
     assert_eq!(

@@ -44,6 +44,19 @@ pub(crate) struct Sum {
     pub(crate) numbers: Vec<u32>,
 }
 
+/// The most bytes that a run's objects take at one time: a sum over the sites, each at its own time.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct HeapBytes {
+    /// All objects of the run.
+    pub(crate) objects: u64,
+    /// Small objects, with what the allocator adds.
+    pub(crate) small_chunks: u64,
+    /// The same objects in pools.
+    pub(crate) small_in_pools: u64,
+    /// Large objects.
+    pub(crate) large: u64,
+}
+
 /// The sites that all chains of calls are counted with.
 pub(crate) struct Sites {
     pub(crate) all: Vec<(Key, Sum)>,
@@ -88,6 +101,24 @@ impl Sites {
         let of = |sum: &Sum| sum.bytes as f64 / (sum.objects as f64).max(1.0);
         let small = self.all.iter().filter(|(_, sum)| of(sum) <= most_size_bytes as f64);
         small.map(|(_, sum)| (sum.most_bytes as f64 / of(sum).max(1.0)).min(sum.objects as f64)).sum()
+    }
+
+    /// The most bytes of the run's objects at one time. `in_pool` gives the bytes of a small one in a pool.
+    pub(crate) fn heap_bytes(&self, most_size_bytes: u64, in_pool: impl Fn(u32) -> u64) -> HeapBytes {
+        let mut heap = HeapBytes::default();
+        for (_, sum) in &self.all {
+            heap.objects += sum.objects;
+            let size = sum.bytes.div_ceil(sum.objects.max(1));
+            let scaled = |to: u64| (sum.most_bytes as f64 * to as f64 / sum.bytes.max(1) as f64) as u64;
+            match u32::try_from(size).ok().filter(|_| size <= most_size_bytes) {
+                Some(size) => {
+                    heap.small_chunks += scaled(sum.memory.chunk_bytes.max(sum.bytes));
+                    heap.small_in_pools += scaled(in_pool(size) * sum.objects);
+                }
+                None => heap.large += sum.most_bytes,
+            }
+        }
+        heap
     }
 
     /// The function under way with a return address.

@@ -27,6 +27,17 @@ pub struct Clock {
     pub outside: u64,
     /// Taken and not kept.
     pub lost: u64,
+    /// The whole run.
+    pub alone: RunAlone,
+}
+
+/// A run at the program's own speed.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct RunAlone {
+    /// Cycles of the processor, the system's for this program among them; 0 where they are not known.
+    pub cycles: u64,
+    /// Page faults that needed no disk.
+    pub page_faults: u64,
 }
 
 impl Clock {

@@ -12,6 +12,8 @@ use serde::Serialize;
 pub struct PageCosts {
     /// For the first touch of a page of 4 KiB.
     pub first_touch_cycles: u32,
+    /// For the first touch of a huge page of 2 MiB.
+    pub huge_first_touch_cycles: u32,
     /// For a translation that the second level has.
     pub dtlb_l1_cycles: u32,
     /// For a translation that no level has.
@@ -35,7 +37,13 @@ pub enum CostSource {
 impl Default for PageCosts {
     fn default() -> Self {
         let source = CostSource::Usual;
-        PageCosts { first_touch_cycles: 1500, dtlb_l1_cycles: 7, dtlb_l2_cycles: 30, source }
+        PageCosts {
+            first_touch_cycles: 1500,
+            huge_first_touch_cycles: 300_000,
+            dtlb_l1_cycles: 7,
+            dtlb_l2_cycles: 30,
+            source,
+        }
     }
 }
 
@@ -85,6 +93,7 @@ mod tests {
     fn a_miss_of_both_levels_costs_what_the_second_does() {
         let costs = PageCosts {
             first_touch_cycles: 1000,
+            huge_first_touch_cycles: 200_000,
             dtlb_l1_cycles: 7,
             dtlb_l2_cycles: 30,
             source: CostSource::Given,

@@ -2,16 +2,22 @@
 //! objects elsewhere.
 //!
 //! Objects of at most 1024 bytes move, as into the pools of Lineup's heap library. Larger objects and all other data
-//! stay in place. First touches are counted and not part of a gain, since a huge page's has no measured cost.
+//! stay in place. First touches of pages are part of a gain: by the bytes that the objects of the whole run take.
+//!
+//! The second level of a processor's cache is indexed by physical addresses, which programs do not choose: each page
+//! gets one that looks random. So the lines that the caches held when a window began meet in sets as those of another
+//! placement do, and no placement gains from being the one that was recorded.
 //!
 //! Each instruction's savings in the windows are scaled to its stalls in the whole run, which are known exactly. So a
 //! phase of the run that few windows are of counts for as much as it stalls. Instructions that the windows hardly have
 //! count as unchanged.
 
+use crate::stalls::allocation_sites::HeapBytes;
+use crate::stalls::clock::RunAlone;
 use crate::stalls::page_stalls::PageCosts;
 use crate::trials::cache_configurations::Configuration;
 use crate::trials::layouts::malloc_bytes;
-use crate::trials::placement_kinds::{PlacementKind, PlacementTrial, Placements};
+use crate::trials::placement_kinds::{Conditions, PlacementKind, PlacementTrial, Placements};
 use crate::trials::replay::{count, cycles};
 use foldhash::{HashMap, HashSet};
 use lineup_cache::{CacheLevel, PageBytes, Tlb};
@@ -43,6 +49,8 @@ pub(crate) struct Bench<'a> {
     first_visits: Vec<u32>,
     /// The words in front of the objects, in which `malloc` keeps sizes.
     headers: HashSet<u64>,
+    /// The pages of 2 MiB that have objects.
+    heap_pages: HashSet<u64>,
     prices: (Latency, PageCosts),
     run: WholeRun<'a>,
 }
@@ -54,7 +62,36 @@ pub(crate) struct WholeRun<'a> {
     pub(crate) instructions: &'a [ProfileInstruction],
     /// Stalls for code.
     pub(crate) code_cycles: u64,
+    /// Instructions that it executed.
+    pub(crate) executed: u64,
+    /// First touches of pages; `None` where they were not counted.
+    pub(crate) first_touches: Option<u64>,
+    /// The run at the program's own speed.
+    pub(crate) alone: RunAlone,
+    /// The bytes of its objects.
+    pub(crate) heap: HeapBytes,
 }
+
+impl WholeRun<'_> {
+    fn conditions(&self, costs: PageCosts) -> Conditions {
+        let first_touches = self.first_touches.unwrap_or(0);
+        let large_pages = self.large_pages();
+        Conditions { instructions: self.executed, first_touches, large_pages, alone: self.alone, costs }
+    }
+
+    /// Pages of large objects that were touched, at most.
+    fn large_pages(&self) -> u64 {
+        self.heap.large.div_ceil(PageBytes::Small.bytes()).min(self.first_touches.unwrap_or(0))
+    }
+}
+
+/// The pages of a process that has allocated nothing: its code, its libraries' data and its stack.
+const PAGES_OF_A_PROCESS: u64 = 150;
+/// Cycles to find an object's pool by the return addresses on the stack.
+const SITE_LOOKUP_CYCLES: u64 = 20;
+/// An allocator's heap of small objects is at most so many times as large as their chunks: those that must be aligned
+/// leave gaps.
+const MOST_GAPS: u64 = 2;
 
 /// Counts of a replay.
 #[derive(Clone, Default)]
@@ -115,6 +152,7 @@ impl<'a> Bench<'a> {
         let first_visits = first_visits(&all, &uses);
         let headers = all.iter().flat_map(|object| [8, 16].map(|bytes| object.address.wrapping_sub(bytes)));
         let headers = headers.collect();
+        let heap_pages = all.iter().map(|object| object.address / PageBytes::Huge.bytes()).collect();
         (!all.is_empty()).then_some(Bench {
             windows,
             uses,
@@ -122,12 +160,13 @@ impl<'a> Bench<'a> {
             by_address,
             first_visits,
             headers,
+            heap_pages,
             prices,
             run,
         })
     }
 
-    /// Tries all placements. `site_objects` is the largest number of small objects in use at a time.
+    /// Tries all placements. `live_objects` is the largest number of small objects in use at a time.
     pub(crate) fn tried(
         &self,
         configurations: &[Configuration],
@@ -138,8 +177,6 @@ impl<'a> Bench<'a> {
         let usual = configurations.first()?;
         let base = self.replay(usual, PlacementKind::AsIs);
         let scales = self.scales(&base);
-        let all: Vec<(PlacementKind, Outcome)> =
-            PlacementKind::TRIED.par_iter().map(|kind| (*kind, self.replay(usual, *kind))).collect();
         let trial = |kind: PlacementKind, outcome: &Outcome| PlacementTrial {
             kind,
             can_be_made: kind.can_be_made(),
@@ -148,25 +185,44 @@ impl<'a> Bench<'a> {
             dtlb_l1_misses: outcome.pages.translations.l1,
             dtlb_l2_misses: outcome.pages.translations.l2,
             pages: outcome.pages.first_touches,
-            gain: self.gain(&scales, &base, outcome),
+            stall_cycles: self.stall_cycles(&scales, outcome),
+            touch_cycles: self.touch_cycles(kind) as f64,
+            gain: 0.0,
             more_bytes: self.more_bytes(kind, live_objects),
         };
+        let as_is = trial(PlacementKind::AsIs, &base);
+        let conditions = self.run.conditions(self.prices.1);
         let mut trials: Vec<PlacementTrial> =
-            all.iter().map(|(kind, outcome)| trial(*kind, outcome)).collect();
+            PlacementKind::TRIED.par_iter().map(|kind| trial(*kind, &self.replay(usual, *kind))).collect();
+        for trial in &mut trials {
+            trial.gain = conditions.gain(&as_is, trial);
+        }
         trials.sort_by(|one, other| other.gain.total_cmp(&one.gain).then(one.kind.cmp(&other.kind)));
         let best =
             trials.iter().find(|trial| trial.can_be_made && trial.gain >= least_gain.max(f64::EPSILON));
         let gains: Vec<f64> = best.map_or_else(Vec::new, |best| {
             let gain = |configuration: &Configuration| {
-                let base = self.replay(configuration, PlacementKind::AsIs);
-                self.gain(&scales, &base, &self.replay(configuration, best.kind))
+                let [base, placed] = [PlacementKind::AsIs, best.kind]
+                    .map(|kind| trial(kind, &self.replay(configuration, kind)));
+                conditions.gain(&base, &placed)
             };
             configurations.par_iter().map(gain).collect()
         });
         let next = if best.is_some() { next() } else { String::new() };
-        let as_is = trial(PlacementKind::AsIs, &base);
         let unobserved = scales.unobserved_cycles / scales.data_cycles.max(1.0);
-        Some(Placements { objects: self.objects.len() as u64, unobserved, as_is, trials, gains, next })
+        let Conditions { instructions, first_touches, large_pages, .. } = conditions;
+        let objects = self.objects.len() as u64;
+        Some(Placements {
+            objects,
+            instructions,
+            first_touches,
+            large_pages,
+            unobserved,
+            as_is,
+            trials,
+            gains,
+            next,
+        })
     }
 
     /// The factors from the windows, as they were, to the run.
@@ -194,21 +250,45 @@ impl<'a> Bench<'a> {
         Scales { by_instruction, unobserved_cycles, data_cycles }
     }
 
-    /// The share of the run's stalls that a placement saves.
-    fn gain(&self, scales: &Scales, base: &Outcome, outcome: &Outcome) -> f64 {
+    /// The run's stalls for caches and translations.
+    fn stall_cycles(&self, scales: &Scales, outcome: &Outcome) -> f64 {
         let (latency, costs) = &self.prices;
-        let of = |one: &Outcome| {
-            // Sums of floats in one order, so that the same recording has the same gain.
-            let mut all: Vec<(&u64, &InWindows)> = one.by_instruction.iter().collect();
-            all.sort_by_key(|(pc, _)| **pc);
-            let scaled = all.into_iter().filter_map(|(pc, own)| {
-                let stalls = cycles(own.misses, *latency) + costs.translation_cycles(own.translations);
-                Some(scales.by_instruction.get(pc)? * stalls as f64)
-            });
-            scaled.sum::<f64>()
+        // Sums of floats in one order, so that the same recording has the same gain.
+        let mut all: Vec<(&u64, &InWindows)> = outcome.by_instruction.iter().collect();
+        all.sort_by_key(|(pc, _)| **pc);
+        let scaled = all.into_iter().filter_map(|(pc, own)| {
+            let stalls = cycles(own.misses, *latency) + costs.translation_cycles(own.translations);
+            Some(scales.by_instruction.get(pc)? * stalls as f64)
+        });
+        scaled.sum::<f64>() + scales.unobserved_cycles + self.run.code_cycles as f64
+    }
+
+    /// The C library asks for huge pages as its heap grows. About half of the pages are touched before the huge page
+    /// that they are part of belongs to the heap.
+    ///
+    /// The cycles of the run's first touches under a placement, and of finding pools by site.
+    fn touch_cycles(&self, kind: PlacementKind) -> u64 {
+        let Some(all) = self.run.first_touches else { return 0 };
+        let (_, costs) = &self.prices;
+        let HeapBytes { objects, small_chunks, small_in_pools, .. } = self.run.heap;
+        let lookups = match kind {
+            PlacementKind::PoolsBySite | PlacementKind::PoolsBySiteHuge => objects * SITE_LOOKUP_CYCLES,
+            _ => 0,
         };
-        let (as_is, placed) = (of(base), of(outcome));
-        (as_is - placed) / (as_is + scales.unobserved_cycles + self.run.code_cycles as f64).max(1.0)
+        let small = |bytes: u64| bytes.div_ceil(PageBytes::Small.bytes());
+        let of_pages = |bytes: u64, is_huge: bool| match is_huge {
+            true => bytes.div_ceil(PageBytes::Huge.bytes()) * u64::from(costs.huge_first_touch_cycles),
+            false => small(bytes) * u64::from(costs.first_touch_cycles),
+        };
+        let without_large = all - self.run.large_pages();
+        let of_small = without_large.saturating_sub(PAGES_OF_A_PROCESS).min(MOST_GAPS * small(small_chunks));
+        let as_is = of_small * PageBytes::Small.bytes();
+        let of_small_objects = match kind {
+            PlacementKind::AsIs | PlacementKind::FirstVisit => of_pages(as_is, false),
+            PlacementKind::HugePages => of_pages(as_is, false).midpoint(of_pages(as_is, true)),
+            _ => of_pages(small_in_pools.min(as_is), kind.is_huge()),
+        };
+        (without_large - of_small) * u64::from(costs.first_touch_cycles) + lookups + of_small_objects
     }
 
     /// Bytes more than those of `malloc`: by the mean over the objects seen, for as many as were in use at a time.
@@ -243,8 +323,6 @@ impl<'a> Bench<'a> {
         let (mut caches, mut tlb) = (configuration.caches(), Tlb::new());
         let mut outcome = Outcome::default();
         let mut pages: HashSet<u64> = HashSet::default();
-        let heap_pages = if kind.is_huge() { PageBytes::Huge } else { PageBytes::Small };
-        let page_of = |object: u32| if object > 0 { heap_pages } else { PageBytes::Small };
         for (number, window) in self.windows.iter().enumerate() {
             if let Some(resident) = &window.resident {
                 for (level, lines) in [
@@ -254,9 +332,10 @@ impl<'a> Bench<'a> {
                 ] {
                     for line in lines {
                         self.each_resident(kind, number, *line, |address, object| {
-                            caches.hold(level, address);
+                            let page = self.page_of(kind, object, address);
+                            caches.hold(level, physical(address, page));
                             if level != CacheLevel::L1i {
-                                tlb.access(address, 1, page_of(object));
+                                tlb.access(address, 1, page);
                             }
                         });
                     }
@@ -266,7 +345,7 @@ impl<'a> Bench<'a> {
             for step in &window.steps {
                 match *step {
                     WindowStep::Fetch { pc, size_bytes } => {
-                        caches.fetch(pc, u64::from(size_bytes));
+                        caches.fetch(physical(pc, PageBytes::Small), u64::from(size_bytes));
                     }
                     WindowStep::Access { pc, address, size_shift, .. } => {
                         let object = uses.next().copied().unwrap_or(0);
@@ -282,13 +361,13 @@ impl<'a> Bench<'a> {
                             }
                             None => address,
                         };
-                        let page = page_of(object);
+                        let page = self.page_of(kind, object, address);
                         if object > 0 {
                             pages.insert(address / page.bytes());
                         }
                         let own = outcome.by_instruction.entry(pc).or_default();
                         own.accesses += 1;
-                        let missed = caches.data(address, 1 << size_shift);
+                        let missed = caches.data(physical(address, page), 1 << size_shift);
                         count(&mut outcome.data, missed);
                         count(&mut own.misses, missed);
                         let missed = tlb.access(address, 1 << size_shift, page);
@@ -300,6 +379,15 @@ impl<'a> Bench<'a> {
         }
         outcome.pages.first_touches = pages.len() as u64;
         outcome
+    }
+
+    /// The page that an address is on. `object` is the accessed one, or 0.
+    fn page_of(&self, kind: PlacementKind, object: u32, address: u64) -> PageBytes {
+        let is_huge = match kind {
+            PlacementKind::HugePages => self.heap_pages.contains(&(address / PageBytes::Huge.bytes())),
+            _ => kind.is_huge() && object > 0,
+        };
+        if is_huge { PageBytes::Huge } else { PageBytes::Small }
     }
 
     /// Passes on where the contents of a line that a cache held would be, with the object there or 0.
@@ -333,6 +421,20 @@ impl<'a> Bench<'a> {
     }
 }
 
+/// An address with the number of its page exchanged for one that looks random, and that no other page has.
+fn physical(address: u64, page: PageBytes) -> u64 {
+    const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
+    let bytes = page.bytes();
+    let bits = u64::BITS - bytes.trailing_zeros();
+    let mask = (1 << bits) - 1;
+    let mut number = address / bytes;
+    for _ in 0..2 {
+        number = number.wrapping_mul(ODD) & mask;
+        number ^= number >> (bits / 2);
+    }
+    number * bytes + address % bytes
+}
+
 /// The rank of each object among those of its size, by its first visit.
 fn first_visits(objects: &[HeapObject], uses: &[Vec<u32>]) -> Vec<u32> {
     let mut ranks = vec![u32::MAX; objects.len()];
@@ -357,7 +459,7 @@ fn pool(kind: PlacementKind, object: HeapObject) -> u64 {
 }
 
 /// Bytes of an object in a pool.
-fn class_bytes(size_bytes: u32) -> u64 {
+pub(crate) fn class_bytes(size_bytes: u32) -> u64 {
     u64::from(size_bytes.max(1)).next_multiple_of(STEP_BYTES)
 }
 
@@ -418,7 +520,9 @@ mod tests {
         let specs = ["l1d=32K,8,64", "l2=256K,8,64"];
         let specs: Vec<CacheSpec> = specs.map(|text| text.parse().expect("a cache")).to_vec();
         let prices = (Latency { l2_cycles: 14, memory_cycles: 200 }, PageCosts::default());
-        let run = WholeRun { instructions, code_cycles: 0 };
+        let heap = HeapBytes::default();
+        let (executed, first_touches, alone) = (0, None, RunAlone::default());
+        let run = WholeRun { instructions, code_cycles: 0, executed, first_touches, alone, heap };
         let bench = Bench::of(windows, objects, prices, run).expect("objects");
         let count = objects.iter().map(|own| own.objects.len()).sum::<usize>();
         bench.tried(&configurations(&specs), 0.01, count as f64, || "next".to_owned()).expect("trials")

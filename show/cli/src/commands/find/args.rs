@@ -27,9 +27,9 @@ pub(crate) struct Options {
     /// Cache to model, such as l1d=32K,8,64; the host's when not given
     #[arg(long = "cache", value_name = "LEVEL=SIZE,WAYS,LINE")]
     pub(crate) caches: Vec<CacheSpec>,
-    /// Cycles for the first touch of a page, and for a miss of the first and of both levels of data TLBs; measured on
-    /// this machine when not given
-    #[arg(long, value_name = "TOUCH,FIRST,BOTH", value_parser = given_costs, conflicts_with = "kernel")]
+    /// Cycles for the first touch of a page, for a miss of the first and of both levels of data TLBs, and for the first
+    /// touch of a huge page; measured on this machine when not given
+    #[arg(long, value_name = "TOUCH,FIRST,BOTH[,HUGE]", value_parser = given_costs, conflicts_with = "kernel")]
     pub(crate) page_cycles: Option<PageCosts>,
     /// Memory, in MiB, for the windows of the run in which every access is kept: more gives more exact names, and
     /// takes longer
@@ -93,12 +93,19 @@ pub(crate) struct Options {
 pub(crate) fn given_costs(text: &str) -> Result<PageCosts, String> {
     let costs: Option<Vec<u32>> = text.split(',').map(|one| one.parse().ok()).collect();
     match costs.as_deref() {
-        Some([first_touch_cycles, dtlb_l1_cycles, dtlb_l2_cycles]) => Ok(PageCosts {
-            first_touch_cycles: *first_touch_cycles,
-            dtlb_l1_cycles: *dtlb_l1_cycles,
-            dtlb_l2_cycles: *dtlb_l2_cycles,
-            source: CostSource::Given,
-        }),
-        _ => Err("three whole numbers of cycles, such as 1500,7,30".to_owned()),
+        Some([first_touch_cycles, dtlb_l1_cycles, dtlb_l2_cycles, of_huge_page @ ..])
+            if of_huge_page.len() < 2 =>
+        {
+            Ok(PageCosts {
+                first_touch_cycles: *first_touch_cycles,
+                huge_first_touch_cycles: *of_huge_page
+                    .first()
+                    .unwrap_or(&PageCosts::default().huge_first_touch_cycles),
+                dtlb_l1_cycles: *dtlb_l1_cycles,
+                dtlb_l2_cycles: *dtlb_l2_cycles,
+                source: CostSource::Given,
+            })
+        }
+        _ => Err("three or four whole numbers of cycles, such as 1500,7,30 or 1500,7,30,300000".to_owned()),
     }
 }

@@ -8,8 +8,9 @@ use crate::host::facts;
 use crate::terminal::outcome::Outcome;
 use crate::terminal::progress::Stages;
 use crate::terminal::{output, typed_command};
+use crate::whole_program::findings::{costs_of_this_machine, run_alone};
 use anyhow::{Context, Result, bail};
-use lineup_find::{PlacementKind, Placements};
+use lineup_find::{Allocator, PlacementKind, Placements, RunAlone};
 use lineup_model::figure;
 use lineup_prove::compare::ComparePlan;
 use lineup_prove::detectable_in_words;
@@ -21,7 +22,10 @@ use lineup_report::placement::{
 };
 use lineup_study::heap_pools::POOL_NAMES;
 use lineup_study::interrupt::Interrupts;
-use lineup_study::placements::{Candidate, Candidates, HUGE_HEAP_NAME, candidates};
+use lineup_study::placements::{
+    ALLOCATOR_NAMES, Candidate, Candidates, HUGE_HEAP_NAME, HUGE_KEPT_MEMORY_NAME, KEPT_MEMORY_NAME,
+    WITH_HUGE_PAGES, candidates,
+};
 use lineup_study::progress::Progress;
 use lineup_study::run::Run;
 use lineup_study::timing::{ProcessRunner, RunnerOptions};
@@ -33,7 +37,7 @@ use std::time::Duration;
 const MOST_MODELLING: Duration = Duration::from_secs(120);
 
 /// With a larger share of stalls of which the model's windows have nothing, it predicts nothing.
-const MOST_UNOBSERVED: f64 = 0.2;
+const MOST_UNOBSERVED: f64 = 0.5;
 
 /// Peak memory that grows by more than this share is said with the verdict.
 const MORE_MEMORY: f64 = 0.1;
@@ -133,7 +137,7 @@ impl Study<'_> {
         report.margin = self.options.margin.0;
         report.machine = facts::of_this_machine();
         report.repeat = typed_command::line(std::env::args_os());
-        let candidates = self.candidates()?;
+        let (candidates, alone) = self.candidates()?;
         report.not_tried = candidates
             .not_tried
             .iter()
@@ -151,7 +155,7 @@ impl Study<'_> {
             .map(Variant)
             .zip(&candidates.list)
             .map(|(at, one)| CandidateReport {
-                modelled_gain: self.modelled_gain(one),
+                modelled_gain: self.modelled_gain(one, alone),
                 ..of_candidate(at, one, &result)
             })
             .collect();
@@ -192,9 +196,9 @@ impl Study<'_> {
         Ok((Studied { report, better }, cut_short))
     }
 
-    /// The placements to try. The program runs once as it is, once for each other allocator, and once while its
+    /// The placements to try, and the program's run as it is. It runs once as it is, once for each other allocator, and once while its
     /// allocations are counted.
-    fn candidates(&self) -> Result<Candidates> {
+    fn candidates(&self) -> Result<(Candidates, RunAlone)> {
         self.stages.stage("running the program as it is, and with each allocator");
         let alone = RunnerOptions { placing: self.options.cpus.clone(), ..RunnerOptions::default() };
         let mut runner = ProcessRunner::new(vec![self.run.clone()], alone, self.interrupts)?;
@@ -208,25 +212,14 @@ impl Study<'_> {
         candidates.keep_loaded(&self.run, self.interrupts)?;
         self.stages.stage("counting allocations by site");
         candidates.add_pools(&self.run, self.out, self.interrupts)?;
-        Ok(candidates)
+        let usage = first.usage.unwrap_or_default();
+        Ok((candidates, run_alone(usage.user_ns + usage.system_ns, usage.minor_faults)))
     }
 
-    /// The share of stalls that a candidate saves in the model of the run.
-    fn modelled_gain(&self, candidate: &Candidate) -> Option<f64> {
-        let kind = match candidate.name.as_str() {
-            HUGE_HEAP_NAME => PlacementKind::HugePages,
-            name => {
-                let kinds = [
-                    PlacementKind::PoolsBySize,
-                    PlacementKind::PoolsBySizeHuge,
-                    PlacementKind::PoolsBySite,
-                    PlacementKind::PoolsBySiteHuge,
-                ];
-                POOL_NAMES.iter().zip(kinds).find(|(own, _)| **own == name)?.1
-            }
-        };
+    /// The share of its time that the run saves under a candidate in the model.
+    fn modelled_gain(&self, candidate: &Candidate, alone: RunAlone) -> Option<f64> {
         let modelled = self.modelled.as_ref().filter(|modelled| modelled.unobserved <= MOST_UNOBSERVED)?;
-        modelled.trials.iter().find(|trial| trial.kind == kind).map(|trial| trial.gain)
+        modelled.saved_time(model_of(&candidate.name)?, alone, costs_of_this_machine())
     }
 
     fn elimination(&self, candidates: usize) -> EliminationPlan {
@@ -292,6 +285,27 @@ impl Study<'_> {
 
 /// Placements that this version never tries.
 const NEVER_TRIED: [(&str, &str); 1] = [("huge pages for code", "this version has no means to make them")];
+
+/// The placement of a candidate in the model; `None` where it has none.
+fn model_of(name: &str) -> Option<(PlacementKind, Allocator)> {
+    use Allocator::{Keeping, Other, Own};
+    use PlacementKind::{AsIs, HugePages, PoolsBySite, PoolsBySiteHuge, PoolsBySize, PoolsBySizeHuge};
+    let pools = [PoolsBySize, PoolsBySizeHuge, PoolsBySite, PoolsBySiteHuge];
+    if let Some((_, kind)) = POOL_NAMES.iter().zip(pools).find(|(own, _)| **own == name) {
+        return Some((kind, Own));
+    }
+    match name {
+        HUGE_HEAP_NAME => Some((HugePages, Own)),
+        KEPT_MEMORY_NAME => Some((AsIs, Keeping)),
+        HUGE_KEPT_MEMORY_NAME => Some((HugePages, Keeping)),
+        // They have classes of sizes without headers.
+        _ if ALLOCATOR_NAMES.contains(&name) => Some((PoolsBySize, Other)),
+        _ => {
+            let of = name.strip_suffix(WITH_HUGE_PAGES)?;
+            ALLOCATOR_NAMES.contains(&of).then_some((PoolsBySizeHuge, Other))
+        }
+    }
+}
 
 fn of_candidate(at: Variant, candidate: &Candidate, result: &Elimination) -> CandidateReport {
     let round = result.last_round(at);
