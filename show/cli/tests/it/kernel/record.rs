@@ -66,12 +66,26 @@ fn the_same_command_gives_the_same_recording_and_it_holds_what_the_kernel_did() 
     let (bench, shared) = (bench(), Shared::with_caches("cloud"));
     let again = shared.again(&bench);
     let bytes = |path: &Path| std::fs::read(path).expect("a recording");
-    assert!(bytes(&shared.file()) == bytes(&again), "two runs of one command differ");
     let (recording, report) = (shared.recording(), shared.figures());
+    assert!(
+        bytes(&shared.file()) == bytes(&again),
+        "two runs of one command differ: {}",
+        difference(&recording, &read(&again))
+    );
     shows(&recording, "x86-64", "the_same_command_gives_the_same_recording_and_it_holds_what_the_kernel_did");
     the_figures_are_those_of_the_recording(&report, &recording);
     calls_return_and_the_clock_costs_what_a_count_by_hand_says(&recording);
     most_accesses_have_names(&printed(&bench, &["explain", &again.display().to_string()]));
+}
+
+/// The first measured and the first kept call in which two recordings differ, and their last words.
+fn difference(one: &Recording, other: &Recording) -> String {
+    let measured = one.measured.iter().zip(&other.measured).find(|(call, again)| call != again);
+    let kept = one.calls.iter().zip(&other.calls).find(|(call, again)| call != again);
+    let kept =
+        kept.map(|(call, again)| [call, again].map(|call| (call.region, call.own, call.accesses.len())));
+    let counts = [one, other].map(|one| (one.measured.len(), one.calls.len()));
+    format!("{counts:?} calls; {measured:?}; {kept:?}; {:?}; {:?}", one.system, other.system)
 }
 
 fn the_figures_are_those_of_the_recording(report: &Value, recording: &Recording) {
