@@ -44,8 +44,9 @@ pub use sampled::{
     SampledUser, SampledWithCallees, against_model, operand_at, sampled,
 };
 pub use search::work_out;
-pub use stalls::clock::{Clock, RunAlone};
+pub use stalls::clock::Clock;
 pub use stalls::page_stalls::{CostSource, PageCosts, PageStalls};
+pub use stalls::run_alone::RunAlone;
 pub use time_findings::{Footprint, FunctionLines, Ranked, Stretch, TimeSource};
 pub use trials::layouts::malloc_bytes;
 pub use trials::placement_kinds::{Allocator, PlacementKind, PlacementTrial, Placements};

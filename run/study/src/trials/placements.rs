@@ -40,7 +40,7 @@ pub const HUGE_HEAP_NAME: &str = "huge pages for the heap";
 pub const KEPT_MEMORY_NAME: &str = "freed memory is kept";
 /// The name of both.
 pub const HUGE_KEPT_MEMORY_NAME: &str = "huge pages, freed memory is kept";
-/// What follows an allocator's name where it has its setting for huge pages.
+/// Added to an allocator's name where it has its setting for huge pages.
 pub const WITH_HUGE_PAGES: &str = ", huge pages";
 /// The names of allocators that distributions have.
 pub const ALLOCATOR_NAMES: [&str; 3] = ["mimalloc", "jemalloc", "tcmalloc"];

@@ -2,6 +2,7 @@
 
 use crate::findings::ClockShare;
 use crate::stalls::counts::FunctionCounts;
+use crate::stalls::run_alone::RunAlone;
 use lineup_debuginfo::DebugInfo;
 use lineup_model::image::LoadedImage;
 use lineup_model::sampling::ClockEvent;
@@ -29,15 +30,6 @@ pub struct Clock {
     pub lost: u64,
     /// The whole run.
     pub alone: RunAlone,
-}
-
-/// A run at the program's own speed.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct RunAlone {
-    /// Cycles of the processor, the system's for this program among them; 0 where they are not known.
-    pub cycles: u64,
-    /// Page faults that needed no disk.
-    pub page_faults: u64,
 }
 
 impl Clock {

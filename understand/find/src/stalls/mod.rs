@@ -8,6 +8,7 @@ pub(crate) mod counts;
 pub(crate) mod function_names;
 pub(crate) mod line_usage;
 pub(crate) mod page_stalls;
+pub(crate) mod run_alone;
 pub(crate) mod time_shares;
 pub(crate) mod visit_order;
 pub(crate) mod window_names;

@@ -1,7 +1,7 @@
 //! Placements of the heap's small objects, and the results of their trials: plain values.
 
-use crate::stalls::clock::RunAlone;
 use crate::stalls::page_stalls::PageCosts;
+use crate::stalls::run_alone::RunAlone;
 use serde::Serialize;
 
 /// A placement of the heap's small objects.

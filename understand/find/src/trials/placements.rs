@@ -13,8 +13,8 @@
 //! count as unchanged.
 
 use crate::stalls::allocation_sites::HeapBytes;
-use crate::stalls::clock::RunAlone;
 use crate::stalls::page_stalls::PageCosts;
+use crate::stalls::run_alone::RunAlone;
 use crate::trials::cache_configurations::Configuration;
 use crate::trials::layouts::malloc_bytes;
 use crate::trials::placement_kinds::{Conditions, PlacementKind, PlacementTrial, Placements};

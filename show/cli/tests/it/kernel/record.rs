@@ -83,7 +83,7 @@ fn difference(one: &Recording, other: &Recording) -> String {
     let measured = one.measured.iter().zip(&other.measured).find(|(call, again)| call != again);
     let kept = one.calls.iter().zip(&other.calls).find(|(call, again)| call != again);
     let kept =
-        kept.map(|(call, again)| [call, again].map(|call| (call.region, call.own, call.accesses.len())));
+        kept.map(|(call, again)| [call, again].map(|call| (call.region, call.sequence, call.accesses.len())));
     let counts = [one, other].map(|one| (one.measured.len(), one.calls.len()));
     format!("{counts:?} calls; {measured:?}; {kept:?}; {:?}; {:?}", one.system, other.system)
 }
