@@ -137,8 +137,9 @@ const FAULTS_OF_A_START: u64 = 300;
 const INSTRUCTIONS_PER_CYCLE: u64 = 3;
 /// Pages of 4 KiB in a huge one.
 const SMALL_IN_HUGE: u64 = 512;
-/// The least share of modelled stalls that a run is taken to wait for.
-const LEAST_WAITED: f64 = 0.05;
+/// The least and the largest share of modelled stalls that a run is taken to wait for. Of the programs that were measured,
+/// those that wait for memory most waited for a quarter; cycles beyond that are of slow instructions.
+const WAITED: (f64, f64) = (0.05, 0.3);
 
 /// A run, as far as the worth of placements depends on it.
 #[derive(Clone, Copy, Debug)]
@@ -165,7 +166,7 @@ impl Conditions {
     }
 
     /// * A processor overlaps stalls with each other and with work. Only a part of the modelled ones are waited for: the
-    ///   cycles of the run beyond its instructions and page faults. Without a run alone all of them count.
+    ///   cycles of the run beyond its instructions and page faults, at most three tenths of them.
     /// * Page faults beyond the first touches are of memory that was given back: the recording counts a page once.
     fn saved(&self, as_is: &PlacementTrial, placed: &PlacementTrial, allocator: Allocator) -> Saved {
         let again = match self.first_touches {
@@ -190,11 +191,11 @@ impl Conditions {
         let others = |trial: &PlacementTrial, large: f64, again: f64| trial.touch_cycles + large + again;
         let others_as_is = others(as_is, large_as_is, again_as_is);
         let waited = match self.alone.cycles {
-            0 => 1.0,
+            0 => WAITED.1,
             cycles => {
                 let working = (self.instructions / INSTRUCTIONS_PER_CYCLE) as f64;
                 let waiting = cycles as f64 - working - others_as_is;
-                (waiting / as_is.stall_cycles.max(1.0)).clamp(LEAST_WAITED, 1.0)
+                (waiting / as_is.stall_cycles.max(1.0)).clamp(WAITED.0, WAITED.1)
             }
         };
         let of = waited * as_is.stall_cycles + others_as_is;
@@ -289,12 +290,14 @@ mod tests {
     fn stalls_count_as_far_as_the_run_alone_waited_for_them() {
         use Allocator::Own;
         use PlacementKind::{HugePages, PoolsBySite, PoolsBySize};
+        // Nothing is known of the run alone: three tenths of 1,000 stalls, and 1,000 first touches.
         assert!(is_near(saved(PoolsBySize, Own, 0, 0), 0.1));
-        // Nothing is known of the run alone: first touches are half of all.
-        assert!(is_near(saved(HugePages, Own, 0, 0), 900.0 / 2000.0));
-        // 1,000 cycles of work, 1,000 of first touches, and 500 more: half of the stalls are waited for.
-        assert!(is_near(saved(PoolsBySize, Own, 2500, 0), (50.0 + 100.0) / 2500.0));
-        assert!(is_near(saved(HugePages, Own, 2500, 0), 900.0 / 2500.0));
+        assert!(is_near(saved(HugePages, Own, 0, 0), 900.0 / 1300.0));
+        // 1,000 cycles of work, 1,000 of first touches, and 200 more: a fifth of the stalls is waited for.
+        assert!(is_near(saved(PoolsBySize, Own, 2200, 0), (20.0 + 100.0) / 2200.0));
+        assert!(is_near(saved(HugePages, Own, 2200, 0), 900.0 / 2200.0));
+        // Slow instructions.
+        assert!(is_near(saved(PoolsBySize, Own, 3000, 0), (30.0 + 100.0) / 3000.0));
         // The processor did not wait at all: a twentieth stays.
         assert!(is_near(saved(PoolsBySize, Own, 1500, 0), (5.0 + 100.0) / 1500.0));
         let alone = RunAlone::default();
@@ -308,11 +311,11 @@ mod tests {
         // A tenth more than the first touches, and those of a start, are none.
         assert!(is_near(saved(AsIs, Keeping, 0, 1400), 0.0));
         let faults = 1400 + 640;
-        assert!(is_near(saved(AsIs, Keeping, 0, faults), 640.0 / 2640.0));
+        assert!(is_near(saved(AsIs, Keeping, 0, faults), 640.0 / 1940.0));
         assert!(is_near(saved(AsIs, Own, 0, faults), 0.0));
-        assert!(is_near(saved(PoolsBySize, Other, 0, faults), 840.0 / 2640.0));
+        assert!(is_near(saved(PoolsBySize, Other, 0, faults), 770.0 / 1940.0));
         // Each time that 32 pages are given back, a huge page is, for as much as 320 touches.
-        assert!(is_near(saved(HugePages, Own, 0, faults), (2640.0 - 1100.0 - 20.0 * 320.0) / 2640.0));
+        assert!(is_near(saved(HugePages, Own, 0, faults), (1940.0 - 400.0 - 20.0 * 320.0) / 1940.0));
     }
 
     #[test]
@@ -327,7 +330,7 @@ mod tests {
                 .saved_time((PoolsBySizeHuge, allocator), RunAlone::default(), COSTS)
                 .expect("it was tried")
         };
-        assert!(is_near(saved(Other), (1024.0 - 640.0) / 3024.0));
-        assert!(is_near(saved(Own), (1024.0 - 640.0) / 2.0 / 3024.0));
+        assert!(is_near(saved(Other), (1024.0 - 640.0) / 2324.0));
+        assert!(is_near(saved(Own), (1024.0 - 640.0) / 2.0 / 2324.0));
     }
 }
