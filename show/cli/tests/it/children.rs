@@ -458,7 +458,7 @@ fn study(place: &Place, options: &[&str], command: &[&str]) -> Value {
         out.to_str().expect("a name"),
     ];
     let report = json(&place.lineup(&[&common, options, &["--"], command].concat()));
-    let patch = fs::read_to_string(out.join("fix.patch")).expect("a patch");
+    let patch = fs::read_to_string(out.join("fix.patch")).unwrap_or_else(|error| panic!("{error}: {report}"));
     assert!(patch.contains("server.c"), "{patch}");
     fs::remove_dir_all(out).expect("the results");
     report
