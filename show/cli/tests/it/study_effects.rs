@@ -177,6 +177,30 @@ fn a_proof_says_which_effects_were_compared_and_which_were_not() {
     assert!(folder.path().join("out/fix.patch").exists());
 }
 
+/// The number of calls depends on the clock, as that of a program does which takes a seed from it. The output does not.
+#[test]
+fn a_number_of_calls_that_differs_from_run_to_run_by_itself_is_compared_within_what_recordings_show() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let main = MAIN
+        .replace("void keep(", "#include <time.h>\nvoid keep(")
+        .replace(
+            "n < 400; n++) sum += work(n);",
+            "n < 4000; n++) sum += work(n);\n    struct timespec now;\n    clock_gettime(CLOCK_REALTIME, &now);\n    for (int n = now.tv_nsec / 1000 % 30; n > 0; n--) work(n);",
+        )
+        .replace("printf(\"%ld\\n\", sum);", "if (!sum) puts(\"nothing\");");
+    let output = study(folder.path(), &main, "void keep(const void *bytes) { (void)bytes; }\n");
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{message}");
+    let report: Value = serde_json::from_slice(&output.stdout).expect("a report");
+    assert!(report["not_proven"].is_null() && !report["proof"].is_null(), "{report}");
+    let within = report["proof"]["calls_within"].as_array().expect("a list");
+    // Both numbers are the same in one of some fifty studies.
+    let says =
+        |one: &Value| one.as_str().is_some_and(|one| one.contains("5 recordings of the unchanged program"));
+    assert!(within.iter().all(says), "{report}");
+    assert!(folder.path().join("out/fix.patch").exists());
+}
+
 /// The number of calls depends on the bytes of an object, which no check of the sources looks for here: the changed
 /// program does other work and prints the same.
 const ASKS_FOR_WORK: &str = r#"
@@ -199,7 +223,9 @@ fn a_patch_whose_recordings_are_of_other_work_is_written_as_unproven() {
     assert_eq!(output.status.code(), Some(0), "{message}");
     let report: Value = serde_json::from_slice(&output.stdout).expect("a report");
     let reason = report["not_proven"].as_str().expect("a reason");
-    assert!(reason.contains("calls of work made: 408 before the change, 401 after it. The two"), "{reason}");
+    let counts = "calls of work made: 408 before the change, 401 after it; 3 recordings of the unchanged program made 408 to 408. \
+                  The two";
+    assert!(reason.contains(counts), "{reason}");
     assert!(report["proof"].is_null());
     let out = folder.path().join("out");
     let patch = fs::read_to_string(out.join("unproven.patch")).expect("the patch that was not proven");

@@ -182,7 +182,7 @@ impl Conditions {
             (Allocator::Own, _) => again_as_is,
         };
         let large_as_is = small(self.large_pages);
-        let on_huge = huge(self.large_pages.div_ceil(SMALL_IN_HUGE));
+        let on_huge = huge(self.large_pages.div_ceil(SMALL_IN_HUGE)).min(large_as_is);
         let large_placed = match (placed.kind.is_huge(), allocator) {
             (false, _) => large_as_is,
             (true, Allocator::Other) => on_huge,

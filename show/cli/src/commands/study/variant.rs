@@ -35,6 +35,12 @@ const MAX_ACCESSES: u64 = 8 << 20;
 /// Further recordings of a driven program whose calls depend on the time.
 const REPEATED_RECORDINGS: usize = 4;
 
+/// The largest spread of calls between runs of a program that no client drives, as a share of all.
+const LARGEST_SPREAD: f64 = 0.01;
+
+/// After so many with the same calls there are no more, unless a client drives the program.
+const ENOUGH_OF_THE_SAME: usize = 2;
+
 /// A variant with its recording.
 pub(crate) struct Variant {
     tree: Tree,
@@ -213,16 +219,17 @@ impl Variant {
         lineup_prove::Recorded { footprints: regions.map(RegionFootprint::of_explained).collect(), conduct }
     }
 
-    /// Records this variant again where a client drives it and another variant's calls are not as many: how many a
-    /// server makes depends on the time, and these recordings show by how much.
+    /// Records this variant again where another variant's calls are not as many: the number may depend on the time, on
+    /// threads, or on a seed, and these recordings show by how much. A program whose own runs differ by more does other
+    /// work each time, unless a client drives it: that has the answers compared.
     pub(crate) fn repeat_calls(&self, plan: &Plan, after: &Variant, interrupts: &Interrupts) -> Result<()> {
         let differ = self.conduct.unlike_calls(&after.conduct).next().is_some();
-        if plan.drive.is_none() || !differ || self.repeated_calls.get().is_some() {
+        if !differ || self.repeated_calls.get().is_some() {
             return Ok(());
         }
         let folder = interrupts.temporary_folder().context("cannot make a folder for recordings")?;
         let named = plan.program.as_ref().map(|program| self.tree.path.join(program));
-        let mut repeated = Vec::new();
+        let mut repeated: Vec<Vec<RegionCalls>> = Vec::new();
         for number in 0..REPEATED_RECORDINGS {
             let run = plan.run(&self.tree)?;
             let subject = Subject::load(&run, named.as_deref())?;
@@ -235,8 +242,15 @@ impl Variant {
                 Some(asked_for(plan, RegionCalls { made: Some(counts.seen), recorded, ..calls.clone() }))
             };
             repeated.push(self.conduct.calls.iter().filter_map(of_region).collect());
+            let is_same = repeated.iter().all(|calls| *calls == self.conduct.calls);
+            // Its work repeats: more recordings would show nothing else.
+            if plan.drive.is_none() && is_same && repeated.len() == ENOUGH_OF_THE_SAME {
+                break;
+            }
         }
-        self.repeated_calls.get_or_init(|| repeated);
+        if plan.drive.is_some() || self.conduct.calls.iter().all(|calls| is_narrow(calls, &repeated)) {
+            self.repeated_calls.get_or_init(|| repeated);
+        }
         Ok(())
     }
 
@@ -244,6 +258,14 @@ impl Variant {
     fn timed(&self, plan: &Plan) -> Result<Run> {
         Ok(recorder::native_or_emulated(self.recorded.abi().machine, plan.run(&self.tree)?))
     }
+}
+
+/// True where the calls that recordings made of a region are as many, but for a small share.
+fn is_narrow(calls: &RegionCalls, repeated: &[Vec<RegionCalls>]) -> bool {
+    let others = repeated.iter().flatten().filter(|other| other.id == calls.id);
+    let all: Vec<u64> = others.filter_map(|other| other.made).chain(calls.made).collect();
+    let (least, most) = (all.iter().min().copied().unwrap_or(0), all.iter().max().copied().unwrap_or(0));
+    (most - least) as f64 <= LARGEST_SPREAD * most as f64
 }
 
 /// Refuses a run that loaded a library from the user's folder instead of the copy. The library built for the study then
