@@ -238,6 +238,17 @@ fn a_program_has_one_thread_where_nothing_starts_another() {
     assert!(has_one(
         "void *malloc(unsigned long);\nint atoi(const char *);\nvoid *f(void) { return malloc(atoi(\"8\")); }"
     ));
+    for builtin in [
+        "va_list all; va_start(all, how); vprintf(how, all); va_end(all);",
+        "if (__builtin_expect(!how, 0)) __builtin_trap();",
+        "static int count; __sync_fetch_and_add(&count, 1); __atomic_store_n(&count, 1, __ATOMIC_SEQ_CST);",
+        "char *all = __builtin_alloca(80); __builtin_memset(all, 0, 80);",
+    ] {
+        let code = format!(
+            "#include <stdarg.h>\n#include <stdio.h>\nvoid say(const char *how, ...) {{ {builtin} }}"
+        );
+        assert!(has_one(&code), "{builtin}");
+    }
     for code in [
         "#include <pthread.h>\nvoid f(void *(*g)(void *)) { pthread_t t; pthread_create(&t, NULL, g, NULL); }",
         "#include <dlfcn.h>\nvoid *f(void) { return dlopen(\"x\", RTLD_NOW); }",

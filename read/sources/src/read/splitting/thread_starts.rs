@@ -70,6 +70,9 @@ const HEADERS: [&str; 59] = [
 /// Functions of these headers that may.
 const STARTERS: [&str; 3] = ["timer_create", "getaddrinfo_a", "syscall"];
 
+/// How functions begin that compilers have by themselves. They are declared where they are used first.
+const OF_THE_COMPILER: [&str; 3] = ["__builtin_", "__sync_", "__atomic_"];
+
 /// Functions of the C library that old programs declare by themselves, or call without a declaration.
 const OF_THE_C_LIBRARY: [&str; 172] = [
     "abort",
@@ -256,13 +259,13 @@ impl<'u> Reader<'u, '_> {
             self.splitting.facts.starts_threads |= is_openmp;
             return;
         };
-        let site = self.site(function);
-        if OF_THE_C_LIBRARY.contains(&&*function.spelling()) {
+        let (site, name) = (self.site(function), function.spelling());
+        if OF_THE_C_LIBRARY.contains(&&*name) || OF_THE_COMPILER.iter().any(|start| name.starts_with(start)) {
             return;
         }
         if !self.is_foreign_file[site.file] {
             self.splitting.facts.own_declarations.insert(function.usr());
-        } else if !is_quiet_header(&self.tree.files[site.file]) || STARTERS.contains(&&*function.spelling()) {
+        } else if !is_quiet_header(&self.tree.files[site.file]) || STARTERS.contains(&&*name) {
             self.splitting.facts.starts_threads = true;
         }
     }
