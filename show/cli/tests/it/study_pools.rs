@@ -49,8 +49,12 @@ fn pools_by_size_and_by_site_are_tried_with_plans_beside_the_report() {
     let sites: Vec<&str> = plan.lines().filter(|line| line.contains(" at ")).collect();
     assert!(sites.iter().any(|line| line.starts_with("pool sizes 24-24")), "{plan}");
     assert!(sites.iter().any(|line| line.starts_with("pool sizes 50-50")), "{plan}");
-    let unknown = all.iter().find(|one| one["name"] == "freed memory is kept").expect("a setting");
-    assert_eq!(unknown["modelled_gain"], Value::Null, "the model knows nothing of it");
+    let modelled = |name: &str| {
+        let one = all.iter().find(|one| one["name"] == name);
+        one.unwrap_or_else(|| panic!("no {name}: {report:#}"))["modelled_gain"].clone()
+    };
+    assert_eq!(modelled("larger caches of threads"), Value::Null, "the model knows nothing of it");
+    assert_eq!(modelled("freed memory is kept").as_f64(), Some(0.0), "the program gives nothing back");
     let effects = report["confirmed"]["effects"].as_str();
     assert!(effects.is_none_or(|words| words.starts_with("equal")), "{effects:?}");
 }
