@@ -116,10 +116,11 @@ impl FootprintChange {
     }
 }
 
-/// Compares the footprints of two variants region by region and size by size.
+/// Compares the footprints of two variants region by region and size by size. Regions that neither variant called are left
+/// out where there are others.
 ///
 /// # Errors
-/// When a region or a line size is missing on one side or has no calls.
+/// When a region or a line size is missing on one side or has no calls there, or no region has any.
 pub fn compare(
     before: &[RegionFootprint],
     after: &[RegionFootprint],
@@ -129,9 +130,14 @@ pub fn compare(
     if let Some(extra) = after.iter().find(|a| !before.iter().any(|b| b.id == a.id)) {
         return Err(missing(extra, "after"));
     }
+    let has_calls = |region: &RegionFootprint| region.data.iter().any(|counts| counts.summary().is_some());
+    let has_any = before.iter().chain(after).any(has_calls);
     let mut changes = Vec::new();
     for old in before {
         let new = after.iter().find(|new| new.id == old.id).ok_or_else(|| missing(old, "before"))?;
+        if has_any && !has_calls(old) && !has_calls(new) {
+            continue;
+        }
         changes.extend(compare_kind(old, LineKind::Data, &old.data, &new.data)?);
         changes.extend(compare_kind(old, LineKind::Code, &old.code, &new.code)?);
     }
@@ -212,5 +218,15 @@ mod tests {
         assert!(matches!(compare(&one, &both), Err(ProveError::RegionMissing { side: "after", .. })));
         let empty = [region(0, 1.0, &[])];
         assert!(matches!(compare(&one, &empty), Err(ProveError::RegionEmpty { side: "after", .. })));
+    }
+
+    #[test]
+    fn a_region_that_neither_variant_called_leaves_the_others_their_figures() {
+        let [called, not_called] = [region(0, 1.0, &[2, 2]), region(1, 1.0, &[])];
+        let both = [called, not_called.clone()];
+        let changes = compare(&both, &both).unwrap();
+        assert_eq!(changes.iter().map(|change| change.id).collect::<Vec<_>>(), [RegionId(0)]);
+        let none = [not_called];
+        assert!(matches!(compare(&none, &none), Err(ProveError::RegionEmpty { side: "before", .. })));
     }
 }
