@@ -33,6 +33,12 @@ pub enum OutputError {
         /// The system's error.
         why: String,
     },
+    /// Not everything could be written, and nothing stays of it.
+    #[error("the recording could not be written to its end: {why}")]
+    NotKept {
+        /// The system's error.
+        why: String,
+    },
     /// The file cannot be written.
     #[error("cannot write the recording {output}")]
     Unwritable {

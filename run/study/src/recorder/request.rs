@@ -8,7 +8,7 @@ use lineup_cache::CacheSpec;
 use lineup_model::region::Regions;
 use lineup_recording::native::timed::Arm;
 use lineup_recording::{Ending, Mode, Selection, Summary};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// The engine that records a program.
@@ -196,13 +196,15 @@ impl BurstCost {
 }
 
 impl RecordOutcome {
-    /// Refuses a recording in which calls are missing because they could not be written to `output`.
+    /// Refuses a recording in which calls are missing because they could not be written.
     ///
     /// # Errors
     /// When calls are missing; it holds the reason.
-    pub fn require_whole(&self, output: &Path) -> Result<(), OutputError> {
-        self.failure
-            .clone()
-            .map_or(Ok(()), |why| Err(OutputError::Unfinished { output: output.display().to_string(), why }))
+    pub fn require_whole(&self, request: &RecordRequest) -> Result<(), OutputError> {
+        let Some(why) = self.failure.clone() else { return Ok(()) };
+        Err(match request.output_stays {
+            true => OutputError::Unfinished { output: request.output.display().to_string(), why },
+            false => OutputError::NotKept { why },
+        })
     }
 }

@@ -88,7 +88,7 @@ pub(crate) fn find(
     stages: &Stages,
     interrupts: &Interrupts,
 ) -> Result<FindOutcome> {
-    let (recording, recording_stays) = (wanted.recording.clone(), wanted.recording_stays);
+    let recording = wanted.recording.clone();
     let page_costs = wanted.page_costs.unwrap_or_else(|| {
         stages.stage("measuring what pages cost here");
         costs_of_this_machine()
@@ -102,10 +102,11 @@ pub(crate) fn find(
     let timed = wanted.asks_clock.then(|| wanted.run.clone());
     let shares_output = wanted.streams == Streams::Ours;
     stages.stage(&format!("recording {}", subject.program().display()));
-    let outcome = recorder::record(&request(wanted)?, &subject, interrupts)?;
+    let request = request(wanted)?;
+    let outcome = recorder::record(&request, &subject, interrupts)?;
     if let Some(why) = &outcome.failure {
-        if recording_stays {
-            outcome.require_whole(&recording)?;
+        if request.output_stays {
+            outcome.require_whole(&request)?;
         }
         return Err(Unfinished(why.clone()).into());
     }

@@ -45,7 +45,7 @@ pub(crate) fn find(
     };
     stages.stage(&format!("looking at process {process}, {}", subject.program().display()));
     let outcome = recorder::record(&request, &subject, interrupts)?;
-    outcome.require_whole(&recording)?;
+    outcome.require_whole(&request)?;
     let Some((counts, cost)) = outcome.bursts else { bail!("no bursts were taken") };
     let taken = taken(process, options.overhead, counts, &cost);
     if counts.kept == 0 {

@@ -51,7 +51,7 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
         false => view::text(&report, options.top, output::text_style()),
     };
     output::print(&out)?;
-    outcome.require_whole(&request.output)?;
+    outcome.require_whole(&request)?;
     match outcome.ending.exit {
         ProgramExit::Exited(_) | ProgramExit::Left => Ok(Outcome::Done),
         ProgramExit::Signaled(_) if outcome.finished.stopped.is_some() => Ok(Outcome::Done),

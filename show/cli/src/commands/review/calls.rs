@@ -63,12 +63,13 @@ fn record_once(
         regions: regions.iter().copied().cloned().collect(),
         max_calls: Some(options.calls),
         output: output.clone(),
+        output_stays: false,
         streams: Streams::Captured,
         ..RecordRequest::new(run.clone(), Engine::Fitting, Mode::TwoPass)
     };
     around.stages.stage(&format!("recording {}", subject.program().display()));
     let outcome = recorder::record(&request, subject, around.interrupts)?;
-    outcome.require_whole(&output)?;
+    outcome.require_whole(&request)?;
     let surveyed = survey::survey(&output, around.stages)?;
     let wanted =
         lineup_explain::Options { line_size: options.line_size, ..lineup_explain::Options::default() };

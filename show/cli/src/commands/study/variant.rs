@@ -373,7 +373,7 @@ pub(crate) fn record(
         ..RecordRequest::new(run, engine, mode)
     };
     let outcome = recorder::record(&request, subject, interrupts)?;
-    outcome.require_whole(output)?;
+    outcome.require_whole(&request)?;
     match outcome.ending.exit {
         ProgramExit::Exited(_) | ProgramExit::Left => Ok(outcome),
         ProgramExit::Signaled(_) if outcome.finished.stopped.is_some() => Ok(outcome),

@@ -70,10 +70,11 @@ impl Training {
         let request = RecordRequest {
             caches: caches.to_vec(),
             output: output.clone(),
+            output_stays: false,
             ..RecordRequest::new(run, plan.engine, Mode::WholeProgram)
         };
         let outcome = recorder::record(&request, &subject, interrupts)?;
-        outcome.require_whole(&output)?;
+        outcome.require_whole(&request)?;
         if let exit @ ProgramExit::Signaled(_) = outcome.ending.exit
             && outcome.finished.stopped.is_none()
         {
