@@ -12,6 +12,7 @@ use crate::commands::study::confirm::{BoxedError, Confirmation, EQUAL, SEED, cha
 use crate::commands::study::plan::Plan;
 use crate::commands::study::result_files::PATCH;
 use crate::commands::study::{args, found_regions, patch_command, result_files};
+use crate::recordings::debug_info;
 use crate::terminal::progress::Stages;
 use crate::terminal::typed_command;
 use anyhow::Result;
@@ -104,6 +105,11 @@ impl TimedEdits<'_> {
         let mut unchanged = scratch.copy(Role::Before)?;
         let program = plan.program.as_ref().unwrap_or(&plan.started);
         let reading = meaning::build_and_read(&scratch, &mut unchanged, &units, Some(program))?;
+        let built = debug_info::debug_info(&unchanged.path.join(program), self.stages);
+        if built.is_some_and(|debug| !debug.has_debug_info()) {
+            let why = "not tried: the built program has no debug information; build it with -g, and link it without -s";
+            return Ok((kind.without(why), None));
+        }
         let stalling = match known {
             Some(known) => known,
             None => self.stalling(&unchanged)?,
