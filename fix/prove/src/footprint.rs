@@ -130,7 +130,9 @@ pub fn compare(
     if let Some(extra) = after.iter().find(|a| !before.iter().any(|b| b.id == a.id)) {
         return Err(missing(extra, "after"));
     }
-    let has_calls = |region: &RegionFootprint| region.data.iter().any(|counts| counts.summary().is_some());
+    let has_calls = |region: &RegionFootprint| {
+        region.data.iter().chain(&region.code).any(|counts| counts.summary().is_some())
+    };
     let has_any = before.iter().chain(after).any(has_calls);
     let mut changes = Vec::new();
     for old in before {

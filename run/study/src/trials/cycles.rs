@@ -5,17 +5,22 @@
 use std::time::Instant;
 
 /// Each measurement is made so often, and the shortest time counts: other work only adds to it.
-const REPEATS: usize = 5;
+pub(super) const REPEATS: usize = 5;
 const STEPS: usize = 1_000_000;
 
 /// Cycles of the processor's clock in a nanosecond.
 pub fn cycles_per_ns() -> f64 {
+    CYCLES_PER_STEP / shortest_ns(STEPS, || chain(STEPS))
+}
+
+/// The shortest of some measurements, in nanoseconds for each of `count` steps.
+pub(super) fn shortest_ns(count: usize, mut work: impl FnMut()) -> f64 {
     let each = (0..REPEATS).map(|_| {
         let begun = Instant::now();
-        chain(STEPS);
-        begun.elapsed().as_nanos() as f64
+        work();
+        begun.elapsed().as_nanos() as f64 / count as f64
     });
-    STEPS as f64 * CYCLES_PER_STEP / each.fold(f64::MAX, f64::min)
+    each.fold(f64::MAX, f64::min)
 }
 
 /// A multiplication takes three cycles on all processors of today, and the next operation one more.

@@ -1,6 +1,6 @@
 //! The costs of pages on this machine: measured once, and kept in the user's cache folder.
 
-use crate::trials::cycles::cycles_per_ns;
+use crate::trials::cycles::{REPEATS, cycles_per_ns, shortest_ns};
 use lineup_stats::random::{Seed, shuffle};
 use std::fs;
 use std::hint::black_box;
@@ -23,8 +23,6 @@ pub struct PageCosts {
 /// The first line of the file.
 const HEADER: &str = "lineup page costs 2";
 const FILE: &str = "page-costs.txt";
-/// Each measurement is made so often, and the shortest time counts: other work only adds to it.
-const REPEATS: usize = 5;
 const PAGE_BYTES: usize = 4096;
 const LINE_BYTES: usize = 64;
 /// Pages whose first touch is measured: too many for memory that the allocator keeps.
@@ -115,16 +113,6 @@ fn processor() -> String {
     let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let name = text.lines().find(|line| line.starts_with("model name") || line.starts_with("CPU part"));
     name.and_then(|line| line.split_once(':')).map_or_else(String::new, |(_, name)| name.trim().to_owned())
-}
-
-/// The shortest of some measurements, in nanoseconds for each of `count` steps.
-fn shortest_ns(count: usize, mut work: impl FnMut()) -> f64 {
-    let each = (0..REPEATS).map(|_| {
-        let begun = Instant::now();
-        work();
-        begun.elapsed().as_nanos() as f64 / count as f64
-    });
-    each.fold(f64::MAX, f64::min)
 }
 
 fn first_touch_ns() -> f64 {

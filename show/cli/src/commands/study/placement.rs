@@ -10,7 +10,7 @@ use crate::terminal::progress::Stages;
 use crate::terminal::{output, typed_command};
 use crate::whole_program::findings::{costs_of_this_machine, run_alone};
 use anyhow::{Context, Result, bail};
-use lineup_find::{Allocator, PlacementKind, Placements, RunAlone};
+use lineup_find::{Allocator, PageCosts, PlacementKind, Placements, RunAlone};
 use lineup_model::figure;
 use lineup_prove::compare::ComparePlan;
 use lineup_prove::detectable_in_words;
@@ -138,6 +138,7 @@ impl Study<'_> {
         report.machine = facts::of_this_machine();
         report.repeat = typed_command::line(std::env::args_os());
         let (candidates, alone) = self.candidates()?;
+        let costs = self.modelled.as_ref().map_or_else(PageCosts::default, |_| costs_of_this_machine());
         report.not_tried = candidates
             .not_tried
             .iter()
@@ -155,7 +156,7 @@ impl Study<'_> {
             .map(Variant)
             .zip(&candidates.list)
             .map(|(at, one)| CandidateReport {
-                modelled_gain: self.modelled_gain(one, alone),
+                modelled_gain: self.modelled_gain(one, (alone, costs)),
                 ..of_candidate(at, one, &result)
             })
             .collect();
@@ -196,8 +197,8 @@ impl Study<'_> {
         Ok((Studied { report, better }, cut_short))
     }
 
-    /// The placements to try, and the program's run as it is. It runs once as it is, once for each other allocator, and once while its
-    /// allocations are counted.
+    /// The placements to try, and the program's run as it is. It runs once so, once for each other allocator, and once
+    /// while its allocations are counted.
     fn candidates(&self) -> Result<(Candidates, RunAlone)> {
         self.stages.stage("running the program as it is, and with each allocator");
         let alone = RunnerOptions { placing: self.options.cpus.clone(), ..RunnerOptions::default() };
@@ -217,9 +218,9 @@ impl Study<'_> {
     }
 
     /// The share of its time that the run saves under a candidate in the model.
-    fn modelled_gain(&self, candidate: &Candidate, alone: RunAlone) -> Option<f64> {
+    fn modelled_gain(&self, candidate: &Candidate, (alone, costs): (RunAlone, PageCosts)) -> Option<f64> {
         let modelled = self.modelled.as_ref().filter(|modelled| modelled.unobserved <= MOST_UNOBSERVED)?;
-        modelled.saved_time(model_of(&candidate.name)?, alone, costs_of_this_machine())
+        modelled.saved_time(model_of(&candidate.name)?, alone, costs)
     }
 
     fn elimination(&self, candidates: usize) -> EliminationPlan {
