@@ -173,13 +173,18 @@ impl Work<'_, '_> {
         (pairs, stack_objects::objects(recorded, naming, &self.attribution, seen), arrays)
     }
 
+    /// Instructions that the run executed.
+    fn instructions(&self) -> u64 {
+        self.attribution.functions.iter().map(|counts| counts.instructions).sum()
+    }
+
     /// Other placements of the heap's small objects.
     fn placements(&self, configurations: &[Configuration], alone: RunAlone) -> Option<Placements> {
         let prices = (self.options.latency, self.options.page_costs);
         let run = placements::WholeRun {
             instructions: &self.recorded.instructions,
             code_cycles: self.stalls().code_cycles,
-            executed: self.attribution.functions.iter().map(|counts| counts.instructions).sum(),
+            executed: self.instructions(),
             alone,
             first_touches: self.counts_pages().then(|| self.all_pages().first_touches),
             heap: self.sites.heap_bytes(placements::MOST_SMALL_BYTES, placements::class_bytes),
@@ -230,7 +235,7 @@ impl Work<'_, '_> {
             caches: header.caches.clone(),
             l2_cycles: latency.l2_cycles,
             memory_cycles: latency.memory_cycles,
-            instructions: self.attribution.functions.iter().map(|counts| counts.instructions).sum(),
+            instructions: self.instructions(),
             stalls,
             pages: self.counts_pages().then(|| PageStalls::of(self.all_pages(), &self.options.page_costs)),
             page_costs: self.options.page_costs,
