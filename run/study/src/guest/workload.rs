@@ -21,7 +21,7 @@ const VIRTUAL: [&str; 3] = ["/proc", "/sys", "/dev"];
 pub struct Workload {
     /// A line, or lines, of shell.
     pub script: String,
-    /// The working directory, when it was given as a command.
+    /// The working directory of the command, when files of it are in the guest.
     pub directory: Option<String>,
     /// True when it needs the loopback interface.
     pub loopback: bool,
@@ -77,7 +77,18 @@ impl Workload {
         if !is_script {
             packer.lines(text)?;
         }
+        workload.leave_unused(folder, root);
         Ok(workload)
+    }
+
+    /// Lets the guest start at its root when nothing of the working directory is in it: the same line is then the same
+    /// guest, wherever it was given.
+    fn leave_unused(&mut self, folder: &Path, root: Option<&Rootfs>) {
+        let is_used = self.files.keys().map(Path::new).any(|path| path.starts_with(folder) && path != folder);
+        if !is_used && !root.is_some_and(|root| root.on_host(folder).is_some_and(|own| own.is_dir())) {
+            self.files.retain(|path, _| Path::new(path) != folder);
+            self.directory = None;
+        }
     }
 
     /// Puts the workload's files into a guest's tree.
@@ -348,6 +359,20 @@ mod tests {
         let net = Workload::new("net", Path::new("/"), Machine::Arm, None).unwrap();
         assert!(net.loopback && net.files.is_empty());
         assert!(!Workload::new("idle", Path::new("/"), Machine::Arm, None).unwrap().loopback);
+    }
+
+    #[test]
+    fn the_working_directory_is_the_guests_when_files_of_it_are_there() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("data"), "1\n").unwrap();
+        let directory = |text: &str| {
+            let workload = Workload::new(text, folder.path(), Machine::X86_64, None).unwrap();
+            let has_folder = workload.files.keys().any(|path| Path::new(path) == folder.path());
+            assert_eq!(has_folder, workload.directory.is_some());
+            workload.directory
+        };
+        assert_eq!(directory("cat data"), Some(folder.path().display().to_string()));
+        assert_eq!(directory("ls -R /bin > out"), None);
     }
 
     #[test]
