@@ -184,3 +184,26 @@ pub enum HeldPart {
     /// Its presence; its type may change.
     Presence,
 }
+
+/// The threads of a program, by its sources.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub enum Threads {
+    /// Not known.
+    #[default]
+    Unknown,
+    /// The program is of C, and nothing in it could start a thread.
+    One,
+    /// Something may start others.
+    Several(ThreadStart),
+}
+
+/// A use of something that may start a thread.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct ThreadStart {
+    /// The name of the function, or `OpenMP`.
+    pub name: String,
+    /// File of the use, relative to the source folder.
+    pub path: String,
+    /// Line, from 1.
+    pub line: u32,
+}

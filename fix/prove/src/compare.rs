@@ -32,7 +32,9 @@ pub struct ComparePlan {
     pub primary: String,
     /// Blocks after which to stop: two or more.
     pub max_blocks: u64,
-    /// Time spent on all timed runs after which to stop, once three blocks are complete.
+    /// Blocks before which time alone does not stop it: two or more.
+    pub least_blocks: u64,
+    /// Time spent on all timed runs after which to stop, once the least blocks are complete.
     pub max_time_ns: u64,
     /// Untimed runs of each variant at the start.
     pub warm_up: u32,
@@ -51,6 +53,7 @@ impl Default for ComparePlan {
             stop: WidthStop { first_look: 10, target_width: 0.0, level: 0.95 },
             primary: ELAPSED.into(),
             max_blocks: 10,
+            least_blocks: 3,
             max_time_ns: u64::MAX,
             warm_up: 1,
             seed: Seed::default(),
@@ -124,7 +127,7 @@ pub fn collect(runner: &mut dyn Runner, plan: &ComparePlan) -> Collected {
             collected.stopped = Stopped::Width;
             return collected;
         }
-        if collected.blocks >= 3 && spent_ns >= plan.max_time_ns {
+        if collected.blocks >= plan.least_blocks.max(2) && spent_ns >= plan.max_time_ns {
             collected.stopped = Stopped::Time;
             return collected;
         }

@@ -4,11 +4,19 @@
 use crate::compare::{
     Collected, ComparePlan, ComparedMetric, Comparison, Contrast, Estimated, Stopped, collect, judge_all,
 };
+use crate::metric::PEAK_MEMORY;
 use crate::run::{RunResult, Runner, Slot, Variant};
 use lineup_stats::random::Seed;
 
 /// Blocks of the first rounds; later rounds have as many as the last of these.
 const BLOCKS: [u64; 3] = [4, 5, 6];
+
+/// Blocks of a round that keeps several candidates, where runs are long: two tell the faster half.
+const FEWEST_BLOCKS: u64 = 2;
+
+/// Of two candidates that take the same time within the margin, one with less than this share of the other's memory is
+/// better.
+const LESS_MEMORY: f64 = 0.95;
 
 /// The extent of an elimination.
 #[derive(Clone, PartialEq, Debug)]
@@ -114,7 +122,7 @@ impl Runner for Chosen<'_> {
 
 /// The most runs that an elimination of so many candidates takes, warm-up included.
 pub fn most_runs(candidates: usize) -> u64 {
-    let lefts = std::iter::successors(Some(candidates), |&left| (left > 1).then(|| kept(left)));
+    let lefts = std::iter::successors(Some(candidates), |&left| (left > 2).then(|| kept(left)));
     let runs = lefts.zip(0..).map(|(left, round)| (left as u64 + 1) * 2 * blocks(round));
     candidates as u64 + 1 + runs.sum::<u64>()
 }
@@ -167,11 +175,11 @@ pub fn eliminate(runner: &mut dyn Runner, plan: &EliminationPlan) -> Elimination
             result.cut_short = Some(error);
             return result;
         }
+        keep_faster_half(&mut left, &mut result, &plan);
         if let [last] = left[..] {
             result.fates[last.0 - 1] = Fate::Last;
             return result;
         }
-        keep_faster_half(&mut left, &mut result, &plan.primary);
     }
     result
 }
@@ -181,6 +189,7 @@ fn round_plan(plan: &EliminationPlan, round: usize, rounds: u64, variants: usize
     let mut own = plan.compare.clone();
     own.variants = variants;
     own.max_blocks = blocks(round);
+    own.least_blocks = if variants > 3 { FEWEST_BLOCKS } else { plan.compare.least_blocks };
     own.max_time_ns = plan.max_time_ns / rounds.max(1);
     // The first round has warmed up what later ones find.
     own.warm_up = if round == 0 { plan.compare.warm_up } else { 0 };
@@ -191,14 +200,23 @@ fn round_plan(plan: &EliminationPlan, round: usize, rounds: u64, variants: usize
     own
 }
 
-/// Keeps the faster half of the candidates, and at least one.
-fn keep_faster_half(left: &mut Vec<Variant>, result: &mut Elimination, primary: &str) {
+/// Keeps the faster half of the candidates, and at least one. Of two that take the same time, the one with less memory
+/// stays.
+fn keep_faster_half(left: &mut Vec<Variant>, result: &mut Elimination, plan: &ComparePlan) {
     let Some(round) = result.rounds.last() else { return };
-    let ratio = |candidate: &Variant| match round.contrast(*candidate, primary).map(|one| &one.estimate) {
+    let ratio = |candidate: &Variant| match round.contrast(*candidate, &plan.primary).map(|one| &one.estimate)
+    {
         Some(Estimated::Ratio { judged, .. }) => judged.ratio,
         _ => f64::INFINITY,
     };
     left.sort_by(|a, b| ratio(a).total_cmp(&ratio(b)));
+    if let [first, second] = left[..]
+        && ratio(&second) - ratio(&first) < plan.margin
+        && let Some(memory) = round.mean(first, PEAK_MEMORY)
+        && round.mean(second, PEAK_MEMORY).is_some_and(|less| less < memory * LESS_MEMORY)
+    {
+        left.swap(0, 1);
+    }
     for dropped in left.drain(kept(left.len())..) {
         result.fates[dropped.0 - 1] = Fate::Dropped;
     }
@@ -230,7 +248,7 @@ fn difference(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::Ending;
+    use crate::run::{Ending, Usage};
 
     /// A runner whose variants take these times, with a little noise that depends on the run.
     fn timed(
@@ -258,7 +276,32 @@ mod tests {
             assert!(round.mean(candidate, "elapsed") > Some(0.0), "{candidate}");
         }
         let sizes: Vec<usize> = result.rounds.iter().map(|round| round.variants.len() - 1).collect();
-        assert_eq!(sizes, [6, 3, 2, 1]);
+        assert_eq!(sizes, [6, 3, 2]);
+    }
+
+    #[test]
+    fn of_two_that_take_the_same_time_the_one_with_less_memory_is_left() {
+        let memory_mib = [10, 15, 12];
+        let chosen = |times_ns: [u64; 3]| {
+            let mut timed = timed(times_ns.to_vec());
+            let mut runner = |slot: &Slot| {
+                let mut run = timed(slot)?;
+                let peak_memory_bytes = Some(memory_mib[slot.variant.0] << 20);
+                run.usage = Some(Usage { peak_memory_bytes, ..Usage::default() });
+                Ok(run)
+            };
+            eliminate(&mut runner, &plan(2)).last()
+        };
+        assert_eq!(chosen([1_000_000, 800_000, 803_000]), Some(Variant(2)));
+        assert_eq!(chosen([1_000_000, 800_000, 850_000]), Some(Variant(1)));
+    }
+
+    #[test]
+    fn long_runs_have_two_blocks_while_several_candidates_are_left() {
+        let mut runner = timed(vec![1_000_000, 900_000, 800_000, 700_000, 600_000]);
+        let result = eliminate(&mut runner, &EliminationPlan { max_time_ns: 1, ..plan(4) });
+        let blocks: Vec<u64> = result.rounds.iter().map(|round| round.comparison.blocks).collect();
+        assert_eq!((result.last(), blocks), (Some(Variant(4)), vec![2, 3]));
     }
 
     #[test]

@@ -120,6 +120,8 @@ impl Metric {
 
 /// The name of elapsed time among the metrics.
 pub const ELAPSED: &str = "elapsed";
+/// The name of the largest resident set among the metrics.
+pub const PEAK_MEMORY: &str = "peak-memory";
 
 /// Readings run by run as metrics over runs, in order of first appearance. A metric that a run lacks
 /// was not printed by it.

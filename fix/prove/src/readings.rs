@@ -1,6 +1,6 @@
 //! The readings of one run.
 
-use crate::metric::{Absence, ELAPSED, Observed, Reading, Unit};
+use crate::metric::{Absence, ELAPSED, Observed, PEAK_MEMORY, Reading, Unit};
 use crate::run::RunResult;
 
 /// Every reading of one run: elapsed time, the counters, the kernel's accounting (except values that a counter of the
@@ -19,7 +19,7 @@ pub fn readings(run: &RunResult) -> Vec<Reading> {
             reading("page-faults", Unit::Events, faults as f64),
             reading("context-switches", Unit::Events, switches as f64),
             Reading {
-                name: "peak-memory".into(),
+                name: PEAK_MEMORY.into(),
                 unit: Unit::Bytes,
                 observed: match usage.peak_memory_bytes {
                     Some(bytes) => Observed::Value(bytes as f64),

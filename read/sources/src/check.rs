@@ -14,6 +14,7 @@ use crate::split_facts::SplitFacts;
 use crate::tree::Name;
 use crate::uses::{Checked, CheckedType, Use, UseKind, Verdict};
 use crate::variants::Variants;
+use lineup_model::object_uses::{ThreadStart, Threads};
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -406,10 +407,10 @@ fn types(
     let is_own =
         |record: &RecordFact| !record.is_foreign && !record.members.is_empty() && !record.names.is_empty();
     let own = facts.records.iter().filter(|(_, record)| is_own(record));
-    let has_one_thread = has_one_thread(facts);
+    let threads = threads(facts, root);
     let split = |usr: &str, members: &[String]| {
         let split = facts.splitting.of(usr, members, |path| relative(path, root))?;
-        Some(SplitFacts { has_one_thread, ..split })
+        Some(SplitFacts { threads: threads.clone(), ..split })
     };
     own.map(|(usr, record)| {
         let found = findings.get(usr).into_iter().flatten();
@@ -440,11 +441,17 @@ fn types(
     .collect()
 }
 
-/// True of a program of C in which nothing was found that could start a thread.
-fn has_one_thread(facts: &Facts) -> bool {
+/// The threads of a program. Of one with units of C++ they are not known.
+fn threads(facts: &Facts, root: &Path) -> Threads {
+    if !facts.read_as_cpp.is_empty() {
+        return Threads::Unknown;
+    }
     let found = &facts.splitting;
-    let is_defined = |usr: &String| facts.defined.contains(usr.as_str());
-    facts.read_as_cpp.is_empty() && !found.starts_threads && found.own_declarations.iter().all(is_defined)
+    let own = found.own_declarations.iter().filter(|(usr, _)| !facts.defined.contains(usr.as_str()));
+    let own = own.map(|(_, start)| start).min();
+    found.thread_start.as_ref().or(own).map_or(Threads::One, |start| {
+        Threads::Several(ThreadStart { path: relative(&start.path, root), ..start.clone() })
+    })
 }
 
 /// The most of a line that is quoted, in characters.

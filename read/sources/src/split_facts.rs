@@ -2,7 +2,9 @@
 //! that names a member, each place that makes or ends objects, and each use that the edit could not follow.
 
 use crate::runs::Runs;
-use lineup_model::object_uses::{HeapCall, HeapFunction, HeapWrapper, NamedMember, Storage};
+use lineup_model::object_uses::{
+    HeapCall, HeapFunction, HeapWrapper, NamedMember, Storage, ThreadStart, Threads,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The part of an object that a use depends on.
@@ -85,8 +87,8 @@ pub struct SplitFacts {
     pub moved_pointers: BTreeSet<String>,
     /// The languages of the units that declare it.
     pub seen_by: SeenBy,
-    /// The program is of C, and calls nothing that could start a thread.
-    pub has_one_thread: bool,
+    /// The threads of the program.
+    pub threads: Threads,
     /// The program names a function of the C library that ends or resizes memory.
     pub ends_memory: bool,
 }
@@ -141,12 +143,12 @@ pub(crate) struct AllSplitFacts {
     /// Calls of such functions, by libclang's name of the class.
     pub(crate) wrapped_calls: BTreeMap<String, BTreeSet<WrappedCall>>,
     /// Code that may start threads.
-    pub(crate) starts_threads: bool,
+    pub(crate) thread_start: Option<ThreadStart>,
     /// Code names a function of the C library that ends or resizes memory.
     pub(crate) ends_memory: bool,
-    /// Functions that the program declares by itself, by libclang's name: where it does not define them, they may start
-    /// threads.
-    pub(crate) own_declarations: BTreeSet<String>,
+    /// Uses of functions that the program declares by itself, by libclang's name: where it does not define them, they may
+    /// start threads.
+    pub(crate) own_declarations: BTreeMap<String, ThreadStart>,
     /// How often functions run.
     pub(crate) runs: Runs,
 }
@@ -180,7 +182,7 @@ impl AllSplitFacts {
         for (class, calls) in other.wrapped_calls {
             self.wrapped_calls.entry(class).or_default().extend(calls);
         }
-        self.starts_threads |= other.starts_threads;
+        self.thread_start = self.thread_start.take().or(other.thread_start);
         self.ends_memory |= other.ends_memory;
         self.own_declarations.extend(other.own_declarations);
         self.runs.add(other.runs);
@@ -243,7 +245,7 @@ impl AllSplitFacts {
             pointers: declared(facts.pointers),
             moved_pointers: facts.moved_pointers,
             seen_by: facts.seen_by,
-            has_one_thread: false,
+            threads: Threads::Unknown,
             ends_memory: self.ends_memory,
             holds: holds.collect(),
             named: named(facts.named),

@@ -3,7 +3,7 @@
 
 use crate::constraints::constraint::{Binding, Constraint};
 use lineup_model::chase::Chase;
-use lineup_model::object_uses::{HeapCall, HeldPart, MemberUse, MemberValues, NamedMember, Storage};
+use lineup_model::object_uses::{HeapCall, HeldPart, MemberUse, MemberValues, NamedMember, Storage, Threads};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The known facts about the types of a program.
@@ -68,8 +68,8 @@ pub struct SplitMeaning {
     /// Of these the names of those which are set to something else than null or the result of a call that makes
     /// objects, or whose address is taken.
     pub moved_pointers: BTreeSet<String>,
-    /// The program calls nothing that could start a thread.
-    pub has_one_thread: bool,
+    /// The threads of the program.
+    pub threads: Threads,
     /// Uses for which objects cannot lie in blocks of the program's own.
     pub out_of_blocks: Vec<Binding>,
     /// Uses that may see at which multiple of bytes objects lie.
@@ -201,6 +201,13 @@ impl Meaning {
         let unchecked = self.unchecked.as_ref()?;
         let is_known = names.iter().any(|name| unchecked.known.contains(name));
         (!is_known).then(|| Binding::new(Constraint::Unchecked).because(&unchecked.why))
+    }
+
+    /// The reason why not every unit of the program was read; `None` where each was.
+    pub(crate) fn unread(&self) -> Option<&str> {
+        const UNREAD: &str = "clang did not read every unit of the program";
+        let why = self.unchecked.as_ref().and_then(|unchecked| unchecked.why.split(';').next());
+        (!self.is_of_all_units).then(|| why.unwrap_or(UNREAD))
     }
 
     /// The facts for a split of the one class that has one of these names; `None` where several have it.

@@ -1,6 +1,7 @@
 //! Where members of structs of C are named, where objects of them are made and ended, and what keeps them in one piece.
 
 use crate::program::Program;
+use lineup_model::object_uses::Threads;
 use lineup_sources::{SplitFacts, SplitHold};
 
 const STRUCT: &str = "#include <stdlib.h>
@@ -227,7 +228,7 @@ fn members_that_a_macro_may_spell_stay() {
 
 #[test]
 fn a_program_has_one_thread_where_nothing_starts_another() {
-    let has_one = |code: &str| facts(code).has_one_thread;
+    let has_one = |code: &str| facts(code).threads == Threads::One;
     assert!(has_one(
         "#include <stdio.h>\n#include <time.h>\nvoid f(void) { printf(\"%ld\", (long)time(NULL)); }"
     ));
@@ -257,6 +258,10 @@ fn a_program_has_one_thread_where_nothing_starts_another() {
     ] {
         assert!(!has_one(code), "{code}");
     }
+    let Threads::Several(start) = facts("int f(void);\n\nint g(void) { return f(); }").threads else {
+        panic!("one thread");
+    };
+    assert_eq!((&*start.name, start.path.contains("a.c")), ("f", true), "{start:?}");
 }
 
 /// The reasons that keep objects out of blocks of the program's own.

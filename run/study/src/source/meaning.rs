@@ -268,7 +268,7 @@ fn split(ty: &CheckedType) -> Option<SplitMeaning> {
         variables: facts.variables.iter().map(|(one, units)| variable(one, *units)).collect(),
         pointers: facts.pointers.iter().map(|(one, units)| variable(one, *units)).collect(),
         moved_pointers: facts.moved_pointers.clone(),
-        has_one_thread: facts.has_one_thread,
+        threads: facts.threads.clone(),
         out_of_blocks: facts.holds_out_of_blocks().map(held).collect(),
         of_addresses: facts.holds_of_addresses().map(held).collect(),
     })

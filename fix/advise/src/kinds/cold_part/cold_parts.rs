@@ -317,8 +317,8 @@ fn plan(
         return Err(hold.clone());
     }
     let writers = writers?;
-    if !options.meaning.is_of_all_units {
-        return Err(refused("clang did not read every unit of the program"));
+    if let Some(why) = options.meaning.unread() {
+        return Err(refused(why));
     }
     match meaning.seen_by {
         SeenBy::Cpp => {

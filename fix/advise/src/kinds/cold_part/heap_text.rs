@@ -18,7 +18,7 @@ use crate::kinds::cold_part::heap_calls::MakingCall;
 use crate::patch::text_edits::Edit;
 use crate::proposal::{HeapChange, PartPlace};
 use crate::text::sources::Sources;
-use lineup_model::object_uses::{HeapCall, HeapFunction, HeapWrapper};
+use lineup_model::object_uses::{HeapCall, HeapFunction, HeapWrapper, Threads};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
@@ -35,7 +35,7 @@ pub(crate) fn write(
     let names = Names::of(sources, ground)?;
     let mut edits = class_text::through(sources, meaning, moved, &names.member)?;
     let mut calls = Calls::read(sources, &meaning.heap_calls)?;
-    calls.makes.in_blocks = !calls.makes.several && meaning.has_one_thread;
+    calls.makes.in_blocks = !calls.makes.several && meaning.threads == Threads::One;
     for (path, edit) in calls.edits(|function| names.maker(function), &names.ender) {
         edits.entry(path).or_default().push(edit);
     }

@@ -104,8 +104,8 @@ fn hold_of_type(
     if let Some(failed) = options.refusal_of(&narrow_owner(&spelling.name)) {
         return Err(failed.constraints.into_iter().next().unwrap_or_else(|| refused("it was tried")));
     }
-    if !options.meaning.is_of_all_units {
-        return Err(refused("clang did not read every unit of the program"));
+    if let Some(why) = options.meaning.unread() {
+        return Err(refused(why));
     }
     let is_own = |ty| task.types.aggregate(ty).map(|(id, _)| id) == Some(subject.id);
     if subject.is_fought_over() || task.usage.thread_uses.iter().any(|used| is_own(used.ty)) {

@@ -19,6 +19,7 @@ use crate::options::{Options, WantedPool};
 use crate::patch::text_edits::{Edit, apply};
 use crate::proposal::{Advice, POOL, PoolProposal, PooledType, Refusal};
 use crate::text::sources::Sources;
+use lineup_model::object_uses::{ThreadStart, Threads};
 use std::collections::BTreeMap;
 use text::PoolText;
 
@@ -113,11 +114,18 @@ fn plan(sources: &Sources, options: &Options, wanted: &WantedPool) -> Result<Poo
     if split.seen_by != SeenBy::C {
         return Err(refused("units of C++ use it"));
     }
-    if !meaning.is_of_all_units {
-        return Err(refused("clang did not read every unit of the program"));
+    if let Some(why) = meaning.unread() {
+        return Err(refused(why));
     }
-    if !split.has_one_thread {
-        return Err(refused("the program may have several threads, and a pool has no lock"));
+    match &split.threads {
+        Threads::One => {}
+        Threads::Several(ThreadStart { name, path, line }) => {
+            let why = format!("`{name}` may start a thread, and a pool has no lock");
+            return Err(refused(why).at(path, *line));
+        }
+        Threads::Unknown => {
+            return Err(refused("the program may have several threads, and a pool has no lock"));
+        }
     }
     if let Some(hold) = split.out_of_blocks.first() {
         return Err(Binding { constraint: Constraint::NotInBlocks, names: Vec::new(), ..hold.clone() });

@@ -330,7 +330,7 @@ fn objects_that_may_reach_the_allocator_stay_where_they_are() {
         ("#ifdef OTHER\nvoid drop(void *p) { free(p); }\n#endif", "code that other settings compile"),
         (
             "#include <pthread.h>\nvoid *run(void *p) { return p; }\nint go(pthread_t *t) { return pthread_create(t, 0, run, 0); }",
-            "several threads",
+            "`pthread_create` may start a thread",
         ),
     ] {
         refused(&[("a.c", &with(above))], reason);

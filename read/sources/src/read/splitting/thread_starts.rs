@@ -3,6 +3,7 @@
 use crate::libclang::Cursor;
 use crate::read::reader::Reader;
 use clang_sys::*;
+use lineup_model::object_uses::ThreadStart;
 
 /// Headers whose functions start no threads in which they call the program's own.
 const HEADERS: [&str; 93] = [
@@ -289,8 +290,16 @@ impl<'u> Reader<'u, '_> {
         let function = cursor.referenced().filter(|function| {
             cursor.kind() == CXCursor_DeclRefExpr && function.kind() == CXCursor_FunctionDecl
         });
+        let at = self.site(cursor);
+        let start = |reader: &Self, name: &str| ThreadStart {
+            name: name.to_owned(),
+            path: reader.tree.files[at.file].to_string(),
+            line: at.line,
+        };
         let Some(function) = function.filter(|function| function.definition().is_none()) else {
-            self.splitting.facts.starts_threads |= is_openmp;
+            if is_openmp {
+                self.splitting.facts.thread_start = Some(start(self, "OpenMP"));
+            }
             return;
         };
         let (site, name) = (self.site(function), function.spelling());
@@ -298,9 +307,10 @@ impl<'u> Reader<'u, '_> {
             return;
         }
         if !self.is_foreign_file[site.file] {
-            self.splitting.facts.own_declarations.insert(function.usr());
+            let start = start(self, &name);
+            self.splitting.facts.own_declarations.entry(function.usr()).or_insert(start);
         } else if !is_quiet_header(&self.tree.files[site.file]) || STARTERS.contains(&&*name) {
-            self.splitting.facts.starts_threads = true;
+            self.splitting.facts.thread_start = Some(start(self, &name));
         }
     }
 }

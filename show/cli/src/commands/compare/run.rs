@@ -142,6 +142,7 @@ pub(crate) fn plan(compare: &Compare) -> Result<ComparePlan> {
         warm_up: compare.warm_up,
         seed: Seed(compare.seed),
         links,
+        ..ComparePlan::default()
     })
 }
 

@@ -9,7 +9,7 @@ use lineup_prove::ProofPlan;
 use lineup_prove::compare::{ComparePlan, Contrast, Estimated, Stopped, judge_all};
 use lineup_prove::effects::RepeatedEffects;
 use lineup_prove::elimination::{Elimination, EliminationPlan, Round, eliminate, most_runs};
-use lineup_prove::metric::ELAPSED;
+use lineup_prove::metric::{ELAPSED, PEAK_MEMORY};
 use lineup_prove::run::{RunResult, Runner, Slot, Variant};
 use lineup_report::placement::{Change, ConfirmedInput};
 use lineup_stats::random::Seed;
@@ -103,7 +103,7 @@ impl Confirmation<'_> {
                 verdict: contrast.verdict.word(),
                 elapsed: change_of(contrast).context("the elapsed time was not compared")?,
                 smallest_detectable: contrast.smallest_detectable,
-                peak_memory_ratio: ratio(&round, variant, "peak-memory"),
+                peak_memory_ratio: ratio(&round, variant, PEAK_MEMORY),
                 page_faults_ratio: ratio(&round, variant, "page-faults"),
                 difference: difference(&collected.runs, variant, is_unrepeatable),
             })

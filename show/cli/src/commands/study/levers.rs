@@ -158,8 +158,12 @@ impl Levers {
         self.is_layout_done.set(true);
         let mut levers = vec![layout];
         let mut kept = Kept::default();
-        // A lever has the time that the ones before it leave: those that gain in most programs come first.
-        let others = [Lever::Pools, Lever::Placement, Lever::Code, Lever::Prefetch];
+        // A lever has the time that the ones before it leave: those that gain in most programs come first, and the order
+        // of code where most stalls are for it.
+        let others = match stalling.as_ref().is_some_and(Stalling::is_for_code) {
+            true => [Lever::Code, Lever::Pools, Lever::Placement, Lever::Prefetch],
+            false => [Lever::Pools, Lever::Placement, Lever::Code, Lever::Prefetch],
+        };
         for (place, lever) in others.into_iter().enumerate() {
             let is_tried = |lever: &&Lever| self.left_out(**lever).is_none();
             // Those together are compared as well.

@@ -15,7 +15,7 @@ use lineup_model::figure;
 use lineup_prove::compare::ComparePlan;
 use lineup_prove::detectable_in_words;
 use lineup_prove::elimination::{Elimination, EliminationPlan, Fate};
-use lineup_prove::metric::ELAPSED;
+use lineup_prove::metric::{ELAPSED, PEAK_MEMORY};
 use lineup_prove::run::{Ending, Slot, Variant};
 use lineup_report::placement::{
     Action, CandidateReport, Confirmed, NotTried, PlacementReport, placement_page, placement_text,
@@ -316,7 +316,7 @@ fn of_candidate(at: Variant, candidate: &Candidate, result: &Elimination) -> Can
         environment: candidate.in_front_of_a_command(),
         modelled_gain: None,
         elapsed: round.and_then(|round| round.contrast(at, ELAPSED)).and_then(change_of),
-        peak_memory_ratio: round.and_then(|round| ratio(round, at, "peak-memory")),
+        peak_memory_ratio: round.and_then(|round| ratio(round, at, PEAK_MEMORY)),
         page_faults_ratio: round.and_then(|round| ratio(round, at, "page-faults")),
         difference: match fate {
             Fate::Differs(words) => Some(words.clone()),

@@ -164,9 +164,8 @@ fn timed(
         primary: USER.into(),
         max_blocks: proof.max_blocks,
         max_time_ns: proof.max_time_ns,
-        warm_up: 1,
         seed: proof.seed,
-        links: 1,
+        ..ComparePlan::default()
     };
     let runs = entries.iter().map(|entry| study.plan.run(entry.tree)).collect::<Result<_>>()?;
     let options = RunnerOptions { placing: study.plan.cpus.clone(), ..RunnerOptions::default() };

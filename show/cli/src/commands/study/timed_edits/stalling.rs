@@ -17,6 +17,8 @@ pub(crate) struct Stalling {
     shares: BTreeMap<String, BTreeMap<String, f64>>,
     /// The types of objects.
     objects: Vec<StallingObject>,
+    /// The share of code in all modelled stalls.
+    code: f64,
 }
 
 /// A type of objects and its share of all modelled stalls.
@@ -38,6 +40,11 @@ impl Stalling {
         Stalling { objects, ..Stalling::of_stacks(&findings.stacks, findings.stalls.cycles()) }
     }
 
+    /// True when most of the run's stalls are for code.
+    pub(crate) fn is_for_code(&self) -> bool {
+        self.code > 0.5
+    }
+
     /// The types of objects.
     pub(crate) fn objects(&self) -> &[StallingObject] {
         &self.objects
@@ -45,6 +52,8 @@ impl Stalling {
 
     fn of_stacks(stacks: &[Stack], all: u64) -> Stalling {
         let mut shares: BTreeMap<String, BTreeMap<String, f64>> = BTreeMap::new();
+        let for_code = stacks.iter().filter(|stack| stack.frames.first().is_some_and(|kind| kind == "code"));
+        let code = for_code.map(|stack| stack.cycles).sum::<u64>() as f64 / all.max(1) as f64;
         for stack in stacks {
             let [kind, owner, .., function] = &stack.frames[..] else { continue };
             if kind == "data" {
@@ -53,7 +62,7 @@ impl Stalling {
                     stack.cycles as f64 / all.max(1) as f64;
             }
         }
-        Stalling { shares, objects: Vec::new() }
+        Stalling { shares, objects: Vec::new(), code }
     }
 
     /// The functions that stall most.
@@ -105,5 +114,6 @@ mod tests {
         assert!((stalling.bound("walk", None) - 0.7).abs() < 1e-9);
         assert!((stalling.bound("walk", Some("unnamed")) - 0.7).abs() < 1e-9);
         assert_eq!(stalling.bound("other", None), 0.0);
+        assert!(!stalling.is_for_code() && Stalling::of_stacks(&stacks[3..], 10).is_for_code());
     }
 }
