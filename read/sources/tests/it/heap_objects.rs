@@ -239,6 +239,9 @@ fn a_program_has_one_thread_where_nothing_starts_another() {
     assert!(has_one(
         "void *malloc(unsigned long);\nint atoi(const char *);\nvoid *f(void) { return malloc(atoi(\"8\")); }"
     ));
+    assert!(has_one(
+        "#include <pthread.h>\npthread_key_t key;\nint f(void) { return pthread_key_create(&key, NULL); }"
+    ));
     for builtin in [
         "va_list all; va_start(all, how); vprintf(how, all); va_end(all);",
         "if (__builtin_expect(!how, 0)) __builtin_trap();",
@@ -252,6 +255,7 @@ fn a_program_has_one_thread_where_nothing_starts_another() {
     }
     for code in [
         "#include <pthread.h>\nvoid f(void *(*g)(void *)) { pthread_t t; pthread_create(&t, NULL, g, NULL); }",
+        "#include <threads.h>\nvoid f(thrd_start_t g) { thrd_t t; thrd_create(&t, g, NULL); }",
         "#include <dlfcn.h>\nvoid *f(void) { return dlopen(\"x\", RTLD_NOW); }",
         "#include <signal.h>\n#include <time.h>\nvoid f(timer_t *t) { timer_create(0, NULL, t); }",
         "void start(void (*f)(void));\nvoid g(void) {}\nvoid f(void) { start(g); }",
