@@ -33,6 +33,8 @@ pub enum Compiled<'c> {
         /// True when functions stay in one piece, as `llvm-bolt` needs them.
         in_one_piece: bool,
     },
+    /// AddressSanitizer and UndefinedBehaviorSanitizer watch it.
+    Sanitized,
 }
 
 /// An order of functions, as each linker takes it.
@@ -47,7 +49,8 @@ pub struct FunctionOrder {
 }
 
 impl Linkers {
-    /// Compilers and linkers that do this to every program. Programs keep relocations, except for those that count.
+    /// Compilers and linkers that do this to every program. Programs keep relocations, except for those that count or
+    /// have sanitizers.
     ///
     /// # Errors
     /// When they cannot be written.
@@ -80,6 +83,10 @@ fn compiling(how: Compiled<'_>, name: &str, ran: &Path) -> String {
         Compiled::Counting(folder) => {
             format!("-fprofile-generate={} -fprofile-update=prefer-atomic", quoted(folder))
         }
+        // Instrumented code brings other warnings, which stop nothing.
+        Compiled::Sanitized => "-fsanitize=address -fsanitize=undefined -fsanitize-recover=address \
+                                -fno-omit-frame-pointer -Wno-error"
+            .to_owned(),
         Compiled::ByCounts { folder, in_one_piece } => {
             let pieces = if in_one_piece { " -fno-reorder-blocks-and-partition" } else { "" };
             // Other inlining brings other warnings, which stop nothing.
@@ -97,7 +104,12 @@ fn compiling(how: Compiled<'_>, name: &str, ran: &Path) -> String {
 fn linking(how: Compiled<'_>, linker: &Path) -> String {
     match how {
         Compiled::ByCounts { .. } => keeps_relocations(linker, ""),
-        Compiled::Counting(_) => counts(linker),
+        Compiled::Counting(_) => with_libraries(linker, "", &format!("{} -lc", gcc_file("libgcov.a"))),
+        // The loader must find them before all other libraries.
+        Compiled::Sanitized => {
+            let libraries = [gcc_file("libasan.so"), gcc_file("libubsan.so")].join(" ");
+            with_libraries(linker, &format!("--push-state --no-as-needed {libraries} --pop-state"), "")
+        }
         Compiled::InOrder(order) => match ordering(linker, order) {
             Some(words) => keeps_relocations(linker, &words),
             None => {
@@ -123,17 +135,22 @@ fn ordering(linker: &Path, order: &FunctionOrder) -> Option<String> {
     }
 }
 
-/// A linker that adds the counting library to programs and libraries.
-fn counts(linker: &Path) -> String {
+/// In a script: the path of a library of GCC's.
+fn gcc_file(name: &str) -> String {
+    format!("\"$({} -print-file-name={name})\"", asking_gcc())
+}
+
+/// A linker that adds libraries to programs and libraries, in front of all files or behind them.
+fn with_libraries(linker: &Path, front: &str, behind: &str) -> String {
     let joined = JOINED.join("|");
-    let (linker, gcc) = (quoted(linker), asking_gcc());
+    let linker = quoted(linker);
     format!(
         "#!/bin/sh\n\
          for word; do\n\
          case $word in {joined}) exec {linker} \"$@\";; esac\n\
          done\n\
          [ -n \"$COLLECT_GCC\" ] || exec {linker} \"$@\"\n\
-         exec {linker} \"$@\" \"$({gcc} -print-file-name=libgcov.a)\" -lc\n"
+         exec {linker} {front} \"$@\" {behind}\n"
     )
 }
 

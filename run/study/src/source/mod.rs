@@ -20,6 +20,7 @@ pub mod link;
 pub mod meaning;
 mod open_files;
 mod path_mentions;
+pub mod sanitizers;
 pub mod scratch;
 mod stale_outputs;
 pub mod texts;

@@ -65,6 +65,8 @@ pub enum Role {
     Candidate,
     /// The program as another optimiser leaves it, by its place among them, from 0 to 8.
     Optimised(usize),
+    /// A program with sanitizers.
+    Sanitized,
 }
 
 /// Folders for the optimisers' programs.
@@ -78,6 +80,7 @@ impl Role {
             Role::Candidate => "c",
             // One letter, like the others: a program's path must not grow longer.
             Role::Optimised(place) => FURTHER.get(place).unwrap_or(&"m"),
+            Role::Sanitized => "n",
         }
     }
 }

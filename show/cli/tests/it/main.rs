@@ -74,6 +74,7 @@ mod study_hints;
 mod study_placement;
 mod study_pools;
 mod study_prefetch;
+mod study_sanitize;
 mod study_threads;
 mod threads;
 mod trace_and_imv;

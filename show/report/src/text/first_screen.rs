@@ -36,9 +36,6 @@ const PLAIN_CHARACTERS: usize = 500;
 /// Longest name.
 const NAME_CHARACTERS: usize = 40;
 
-/// Longest result of a lever in a table.
-const RESULT_CHARACTERS: usize = 170;
-
 /// Longest name in a list of names.
 const LISTED_CHARACTERS: usize = 22;
 
@@ -109,7 +106,7 @@ impl Writer {
         for lever in &report.levers {
             let time = lever.time_in_words();
             // The time has a column of its own.
-            let result = shortened(&lever.result.replacen(&format!(": {time}"), "", 1), RESULT_CHARACTERS);
+            let result = shortened(&lever.result.replacen(&format!(": {time}"), "", 1), PLAIN_CHARACTERS);
             table.row([lever.lever.replace(' ', UNBROKEN), time, result]);
         }
         self.table_with(&table, |text| text.replace(UNBROKEN, " "));

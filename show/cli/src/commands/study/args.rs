@@ -81,6 +81,10 @@ pub(crate) struct Options {
     /// Bytes of other data between two calls, for the modelled misses
     #[arg(long = "pressure", value_name = "BYTES")]
     pub(crate) pressures: Vec<u64>,
+    /// Also run the unchanged and each changed program with AddressSanitizer and UndefinedBehaviorSanitizer, as the study
+    /// runs it and by the commands of --audit: a change with a new fault is refused. For builds by GCC
+    #[arg(long, conflicts_with_all = ["kernel_source", "code", "placement"])]
+    pub(crate) sanitize: bool,
     /// Also write lineup.lock, which `lineup layout --check` holds later builds against
     #[arg(long)]
     pub(crate) guard: bool,

@@ -316,7 +316,13 @@ impl Levers {
             text: code.optimiser_command.clone(),
         });
         let lever = match &report.proof {
-            Some(proof) => LeverReport::of_proof(CODE_ORDER, proof, command),
+            Some(proof) => {
+                let mut lever = LeverReport::of_proof(CODE_ORDER, proof, command);
+                if options.code.has_test() {
+                    lever.result += "; ordered by the first input, timed on the second";
+                }
+                lever
+            }
             None => LeverReport::without_time(CODE_ORDER, report.not_proven.clone().unwrap_or_default()),
         };
         kept.ordered = studied.ordered.filter(|_| lever.is_gain);

@@ -21,6 +21,7 @@ mod placement;
 mod plan;
 mod result_files;
 mod run;
+mod sanitized;
 mod series;
 mod timed_edits;
 mod together;

@@ -65,6 +65,8 @@ pub(crate) struct Plan {
     pub(crate) proof: ProofPlan,
     /// On which CPUs timed runs are.
     pub(crate) cpus: Placing,
+    /// True when changes are judged by sanitizers.
+    pub(crate) sanitize: bool,
     /// True when the guard is to be written.
     pub(crate) guard: bool,
     /// True when standard output gets JSON.
@@ -136,6 +138,7 @@ impl Plan {
                 ..ProofPlan::default()
             },
             cpus: options.cpus,
+            sanitize: options.sanitize,
             guard: options.guard,
             json: options.json,
             program,

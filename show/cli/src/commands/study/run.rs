@@ -6,6 +6,7 @@ use super::levers::{Levers, Programs};
 use super::outputs::Left;
 use super::plan::Plan;
 use super::result_files::{LOCK, PAGE, PATCH, RECORDING, REJECTED, UNPROVEN, VARIANTS};
+use super::sanitized::Sanitized;
 use super::trials::{Settled, Trials, kept_patch};
 use super::variant::Variant;
 use super::{
@@ -142,9 +143,20 @@ fn study(
     let as_recorded =
         &Snapshot::take(&before.tree().path).context("cannot copy the folder of the built program")?;
     let seen = audited.as_ref().map(|audited| &audited.meaning);
-    let trials =
-        Trials { plan, scratch, before: &before, as_recorded, seen, sources: &sources, stages, interrupts };
+    let sanitized = Sanitized::of((plan, scratch), (interrupts, stages));
+    let trials = Trials {
+        plan,
+        scratch,
+        before: &before,
+        as_recorded,
+        seen,
+        sources: &sources,
+        stages,
+        interrupts,
+        sanitized,
+    };
     let Settled { advice, after, rejected, certificate } = trials.settle()?;
+    let sanitized = trials.sanitized.as_ref().and_then(Sanitized::in_words);
     stages.end();
     scratch.check_untouched()?;
     let (after, compared) = after.unzip();
@@ -192,6 +204,7 @@ fn study(
         setting: setting(plan, scratch, &before, audited.as_ref(), why_found)
             .into_iter()
             .chain(left_out.into_iter().map(|value| Fact { name: "left out".into(), value }))
+            .chain(sanitized.map(|value| Fact { name: "sanitizers".into(), value }))
             .chain(serialised(&before))
             .chain(waits([Some(&before), after.as_ref()]))
             .chain(fetched)

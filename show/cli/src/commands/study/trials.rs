@@ -4,6 +4,7 @@
 use super::comparison::{Compared, Failure, MORE_LINES, Rejected, compare, culprits, failure_of, of_all};
 use super::plan::Plan;
 use super::result_files::{self, UNPROVEN};
+use super::sanitized::Sanitized;
 use super::variant::{Change, Variant};
 use super::{certificate, links, variant};
 use crate::options::advice::tell_unfounded_reviews;
@@ -38,6 +39,8 @@ pub(crate) struct Trials<'t> {
     pub(crate) sources: &'t Sources,
     pub(crate) stages: &'t Stages,
     pub(crate) interrupts: &'t Interrupts,
+    /// The sanitizers, where the user asks for them.
+    pub(crate) sanitized: Option<Sanitized<'t>>,
 }
 
 /// The outcome of the advice.
@@ -151,6 +154,10 @@ impl Trials<'_> {
             Ok(after) => after,
             Err(error) => return failure_of(error).map(Trial::Failed),
         };
+        let fault = self.sanitized.as_ref().map(|sanitized| sanitized.judge(edited)).transpose()?.flatten();
+        if let Some(because) = fault {
+            return Ok(Trial::Failed(Failure { because, is_slower: false, is_of_bytes: false }));
+        }
         self.keep_early(edited)?;
         match self.compare_confirmed(&after, proof) {
             Ok(proven) => Ok(match self.worse(proven.value()) {

@@ -11,6 +11,7 @@ use super::{pools, prefetches};
 use crate::commands::study::confirm::{BoxedError, Confirmation, EQUAL, SEED, change_of, is_less};
 use crate::commands::study::plan::Plan;
 use crate::commands::study::result_files::PATCH;
+use crate::commands::study::sanitized::Sanitized;
 use crate::commands::study::{args, found_regions, patch_command, result_files};
 use crate::recordings::debug_info;
 use crate::terminal::progress::Stages;
@@ -153,6 +154,16 @@ impl TimedEdits<'_> {
         let report = LeverReport { details: [report.details, details].concat(), ..report };
         let Some(chosen) = chosen.and_then(|at| built.into_iter().nth(at)) else { return Ok((report, None)) };
         let edited = chosen.advice.edited.clone();
+        let sanitized = Sanitized::of((plan, &scratch), (self.interrupts, self.stages));
+        if let Some(sanitized) = &sanitized
+            && let Some(why) = sanitized.judge(&edited)?
+        {
+            let result = format!("not kept: {}: {why}", chosen.candidate.words);
+            return Ok((LeverReport { details: report.details, ..kind.without(result) }, None));
+        }
+        let of_sanitizers = sanitized.as_ref().and_then(Sanitized::in_words);
+        let of_sanitizers = of_sanitizers.map(|words| format!("; sanitizers: {words}")).unwrap_or_default();
+        let report = LeverReport { result: report.result.clone() + &of_sanitizers, ..report };
         let diff = unified_diff(&sources, &edited);
         let message = message(kind, &report, &chosen);
         result_files::put(self.out, PATCH, &(message.clone() + &diff))?;
