@@ -45,6 +45,19 @@ impl NoisyDifference {
     }
 }
 
+/// The noise of a difference between one run of a variant and one of another, where runs of one of them lie so: the
+/// half width of the interval around no difference.
+///
+/// # Errors
+/// With fewer than two runs, a value that is not finite, or a level outside (0, 1).
+pub fn of_single_runs(runs: &[f64], level: f64) -> Result<f64, StatsError> {
+    require("a floor of noise", runs, 2)?;
+    require_level(level)?;
+    let (centre, degrees) = (mean(runs), runs.len() as f64 - 1.0);
+    let variance = runs.iter().map(|run| (run - centre).powi(2)).sum::<f64>() / degrees;
+    Ok(t_critical(degrees, level) * (2.0 * variance).sqrt())
+}
+
 impl NoiseFloor {
     /// Compares runs of two variants. Both are taken to scatter alike, so that few runs of each suffice.
     ///
@@ -157,6 +170,15 @@ mod tests {
             }
         }
         assert!(changed.len() <= 2, "{changed:?}");
+    }
+
+    #[test]
+    fn single_runs_differ_by_as_much_as_runs_of_one_variant_do() {
+        // Student's t of 4 degrees at 95 % is 2.776.
+        let noise = of_single_runs(&[0.0, 1.0, 2.0, 3.0, 4.0], 0.95).expect("five runs");
+        assert!((noise - 2.776 * (2.0f64 * 2.5).sqrt()).abs() < 0.01, "{noise}");
+        assert_eq!(of_single_runs(&[3.0, 3.0], 0.95), Ok(0.0));
+        assert!(of_single_runs(&[3.0], 0.95).is_err());
     }
 
     #[test]

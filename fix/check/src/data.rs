@@ -46,6 +46,11 @@ pub fn compare(unit: &str, old: &Object, new: &Object, pair: &Pair<'_>) -> Resul
     Ok(walk.findings)
 }
 
+/// True of data that GCC makes to count execution (`--coverage`): sums of lines and of the flow of control are in them.
+fn is_of_coverage(name: &str) -> bool {
+    name.starts_with("__gcov") && name.contains('.')
+}
+
 /// Variables with a place, by name, function and number among those of that name.
 fn placed(object: &Object) -> BTreeMap<(String, (String, usize)), &Variable> {
     let mut found = BTreeMap::new();
@@ -380,6 +385,7 @@ impl Walk<'_> {
         let list = |object: &Object| -> Vec<(String, Place, u64)> {
             let symbols = object.symbols.iter().filter(|symbol| {
                 symbol.is_data
+                    && !is_of_coverage(&symbol.name)
                     && object.sections.contains_key(&symbol.section)
                     && object.variable_at(symbol.section, symbol.offset).is_none()
             });

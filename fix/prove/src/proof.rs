@@ -141,6 +141,12 @@ impl Proof {
         }
     }
 
+    /// True when calls need more lines than before: by more than `least`, and beyond the noise.
+    pub fn has_more_lines(&self, least: f64) -> bool {
+        let noise = self.lines_noise.unwrap_or_default();
+        self.lines_difference.is_some_and(|difference| difference > least.max(noise))
+    }
+
     /// Lines and time in one sentence, such as `fewer lines (−1.00 per call), no end-to-end gain
     /// (within 1 %)`.
     pub fn conclusion(&self) -> String {

@@ -1,6 +1,7 @@
 //! Each kind of dependence on a layout leaves an obligation, or ends the check; plain code leaves none.
 
-use crate::forms::{Folder, compilers, variants};
+use crate::forms::{Folder, compile_with, compilers, has, variants};
+use lineup_check::certificate::read_forms;
 use lineup_check::unit::{check, map_of};
 
 const HEAD: &str = "
@@ -46,6 +47,25 @@ fn plain_code_leaves_no_obligation() {
             assert_eq!(open(compiler, body), Some(0), "{compiler}: {body}");
         }
     }
+}
+
+#[test]
+fn counters_of_coverage_hold_lines_and_no_layout() {
+    if !has("gcc") {
+        return eprintln!("skipped: gcc is not here");
+    }
+    let folder = Folder::new();
+    let body =
+        "static long sum(struct node *n) { return n->a + n->c; }\nint main(void) { return sum(&shared); }";
+    // Functions lie on other lines.
+    for (side, layout) in [("before", BEFORE.to_owned()), ("after", format!("{AFTER}\n\n"))] {
+        let text = format!("{HEAD}{body}").replace('@', &layout);
+        compile_with("--coverage", "gcc", &folder.0.join(side), &text);
+    }
+    let variants = read_forms(&folder.0.join("before"), &folder.0.join("after")).expect("forms");
+    let map = map_of(&variants).expect("the map is in the debug information");
+    let findings = check(&variants, &map).expect("equal");
+    assert!(findings.obligations.iter().all(|obligation| obligation.rule.is_some()), "{findings:?}");
 }
 
 #[test]

@@ -39,10 +39,15 @@ fn run(compiler: &str, folder: &Path, arguments: &[&str]) {
 
 /// Compiles a text to its form, as `docs/certificate-cc` does.
 pub(crate) fn compile(compiler: &str, folder: &Path, text: &str) {
-    compile_as("x", compiler, folder, text);
+    compile_as("x", (compiler, "-w"), folder, text);
 }
 
-fn compile_as(unit: &str, compiler: &str, folder: &Path, text: &str) {
+/// Compiles with one more option.
+pub(crate) fn compile_with(option: &str, compiler: &str, folder: &Path, text: &str) {
+    compile_as("x", (compiler, option), folder, text);
+}
+
+fn compile_as(unit: &str, (compiler, option): (&str, &str), folder: &Path, text: &str) {
     std::fs::create_dir_all(folder).expect("a folder");
     let (source, object, ir) = (format!("{unit}.c"), format!("{unit}.o"), format!("{unit}.ll"));
     let dump = format!("-fdump-tree-gimple-lineno={unit}.gimple");
@@ -62,6 +67,7 @@ fn compile_as(unit: &str, compiler: &str, folder: &Path, text: &str) {
                 "-o",
                 &object,
                 &dump,
+                option,
             ],
         ),
         _ => run(
@@ -98,7 +104,7 @@ pub(crate) fn variants_of_two(
     layouts: (&str, &str),
 ) -> Variants {
     for side in ["before", "after"] {
-        compile_as("y", compiler, &folder.0.join(side), other);
+        compile_as("y", (compiler, "-w"), &folder.0.join(side), other);
     }
     variants(compiler, folder, text, layouts)
 }

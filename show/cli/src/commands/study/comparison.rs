@@ -49,11 +49,13 @@ pub(crate) fn compare(
     stages.stage("observing the effects of the processes of both variants");
     let cannot = |error: anyhow::Error| ProveError::Run { variant: RunOf::BEFORE, source: error.into() };
     let [effects, effects_after] = variant::effects(plan, before, after, interrupts).map_err(cannot)?;
-    before.repeat_calls(plan, after, interrupts).map_err(cannot)?;
+    before.repeat(plan, after, stages, interrupts).map_err(cannot)?;
     stages.stage("running both variants in turn");
     let links = programs.map(|programs| Links { programs, seed: proof.seed });
     let is_emulated = !before.recorded.abi().machine.is_host();
-    let proof = ProofPlan { is_emulated, links: links.as_ref().map_or(1, Links::count), ..proof };
+    let lines_noise = before.lines_noise(&proof);
+    let proof =
+        ProofPlan { is_emulated, links: links.as_ref().map_or(1, Links::count), lines_noise, ..proof };
     let mut runner = variant::runner(plan, [before, after], links, interrupts).map_err(cannot)?;
     let most = 2 * u64::from(proof.warm_up) + 4 * proof.max_blocks;
     let mut watched = |slot: &Slot| {

@@ -208,10 +208,10 @@ impl Trials<'_> {
     fn worse(&self, proof: &Proof) -> Option<Failure> {
         let above_margin = proof.time.as_ref().is_ok_and(|time| !time.judgement.within_margin);
         let is_slower = proof.time_conclusion() == Conclusion::MoreTime && above_margin;
-        let costs_lines = proof.lines_difference.is_some_and(|difference| difference > MORE_LINES);
         // The windows of time that are kept of cut calls differ between recordings.
         let is_cut = self.plan.advice.allow_growth && variant::has_cut_calls(self.before);
-        let has_more_lines = costs_lines && !variant::parts_threads(self.plan, self.before) && !is_cut;
+        let has_more_lines =
+            proof.has_more_lines(MORE_LINES) && !variant::parts_threads(self.plan, self.before) && !is_cut;
         let failure = Failure {
             because: format!("the changed program is worse: {}", proof.conclusion()),
             is_slower,

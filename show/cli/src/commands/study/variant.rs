@@ -8,10 +8,11 @@ use crate::terminal::progress::Stages;
 use anyhow::{Context, Result, bail};
 use lineup_explain::threads::{BetweenThreads, LockPlaces, LockReport};
 use lineup_explain::{Explained, Options, Survey};
-use lineup_prove::footprint::RegionFootprint;
-use lineup_prove::{Conduct, ConductEffects, RegionCalls};
+use lineup_prove::footprint::{self, RegionFootprint};
+use lineup_prove::{Conduct, ConductEffects, ProofPlan, RegionCalls};
 use lineup_recording::{Mode, ProgramExit};
 use lineup_report::study::NotObserved;
+use lineup_stats::noise;
 use lineup_study::companions::DebugInfos;
 use lineup_study::counters;
 use lineup_study::effects::observe_variants;
@@ -54,8 +55,14 @@ pub(crate) struct Variant {
     engine: Engine,
     /// The recorded calls that were kept.
     kept: KeptCalls,
-    /// Calls in further recordings, once these were made.
-    repeated_calls: OnceCell<Vec<Vec<RegionCalls>>>,
+    /// Further recordings, once these were made.
+    repeated: OnceCell<Vec<Repeated>>,
+}
+
+/// A further recording of a variant.
+struct Repeated {
+    calls: Vec<RegionCalls>,
+    footprints: Vec<RegionFootprint>,
 }
 
 /// Texts that change, and the judge that compiles them.
@@ -182,18 +189,12 @@ impl Variant {
         let own = subject.program().to_owned();
         let mut infos = subject.into_debug_infos();
         let program = studied(&surveyed.survey, &own, &mut infos, &tree, &folder)?;
-        let options = Options {
-            line_size: plan.line(),
-            caches: plan.caches.clone(),
-            pressure_bytes: plan.pressures.clone(),
-            ..Options::default()
-        };
-        let recorded = survey::program(surveyed, &program, infos, options, stages)?;
+        let recorded = survey::program(surveyed, &program, infos, options(plan), stages)?;
         let engine = outcome.engine;
         let conduct = conduct(plan, &recorded, outcome.finished);
         let program = program.strip_prefix(&tree.path).map_or_else(|_| program.clone(), Path::to_owned);
-        let repeated_calls = OnceCell::new();
-        Ok(Variant { tree, program, recorded, reading, conduct, engine, kept, repeated_calls })
+        let repeated = OnceCell::new();
+        Ok(Variant { tree, program, recorded, reading, conduct, engine, kept, repeated })
     }
 
     /// The program that was studied, relative to the source folder.
@@ -213,23 +214,43 @@ impl Variant {
 
     /// The recording in the proof's form, with the processes' effects.
     pub(crate) fn as_recorded(&self, effects: ConductEffects) -> lineup_prove::Recorded {
-        let repeated_calls = self.repeated_calls.get().cloned().unwrap_or_default();
+        let repeated = self.repeated.get().map(Vec::as_slice).unwrap_or_default();
+        let repeated_calls = repeated.iter().map(|one| one.calls.clone()).collect();
         let conduct = Conduct { effects, repeated_calls, ..self.conduct.clone() };
-        let regions = self.recorded.explanation.regions.iter();
-        lineup_prove::Recorded { footprints: regions.map(RegionFootprint::of_explained).collect(), conduct }
+        lineup_prove::Recorded { footprints: footprints(&self.recorded), conduct }
     }
 
-    /// Records this variant again where another variant's calls are not as many: the number may depend on the time, on
-    /// threads, or on a seed, and these recordings show by how much. A program whose own runs differ by more does other
-    /// work each time, unless a client drives it: that has the answers compared.
-    pub(crate) fn repeat_calls(&self, plan: &Plan, after: &Variant, interrupts: &Interrupts) -> Result<()> {
+    /// The noise of a difference between this variant's lines and another's, as far as further recordings show it; `None`
+    /// without these.
+    pub(crate) fn lines_noise(&self, proof: &ProofPlan) -> Option<f64> {
+        let own = footprints(&self.recorded);
+        let of_repeated = |one: &Repeated| {
+            let changes = footprint::compare(&own, &one.footprints).ok()?;
+            footprint::weighted_difference(&changes, proof.lines_of, proof.line)
+        };
+        let repeated = self.repeated.get()?.iter().filter_map(of_repeated);
+        let runs: Vec<f64> = std::iter::once(0.0).chain(repeated).collect();
+        noise::of_single_runs(&runs, proof.stop.level).ok()
+    }
+
+    /// Records this variant again where a client drives it, or another variant's calls are not as many: calls and lines
+    /// may depend on the time, on threads, or on a seed, and these recordings show by how much. A program whose own runs
+    /// differ by more does other work each time, unless a client drives it: that has the answers compared.
+    pub(crate) fn repeat(
+        &self,
+        plan: &Plan,
+        after: &Variant,
+        stages: &Stages,
+        interrupts: &Interrupts,
+    ) -> Result<()> {
         let differ = self.conduct.unlike_calls(&after.conduct).next().is_some();
-        if !differ || self.repeated_calls.get().is_some() {
+        if !(differ || plan.drive.is_some()) || self.repeated.get().is_some() {
             return Ok(());
         }
+        stages.stage("recording the unchanged program again, for what its own runs differ by");
         let folder = interrupts.temporary_folder().context("cannot make a folder for recordings")?;
         let named = plan.program.as_ref().map(|program| self.tree.path.join(program));
-        let mut repeated: Vec<Vec<RegionCalls>> = Vec::new();
+        let mut repeated: Vec<Repeated> = Vec::new();
         for number in 0..REPEATED_RECORDINGS {
             let run = plan.run(&self.tree)?;
             let subject = Subject::load(&run, named.as_deref())?;
@@ -241,15 +262,21 @@ impl Variant {
                 let recorded = if is_reduced { calls.recorded } else { counts.recorded };
                 Some(asked_for(plan, RegionCalls { made: Some(counts.seen), recorded, ..calls.clone() }))
             };
-            repeated.push(self.conduct.calls.iter().filter_map(of_region).collect());
-            let is_same = repeated.iter().all(|calls| *calls == self.conduct.calls);
+            let calls = self.conduct.calls.iter().filter_map(of_region).collect();
+            recorder::keep_same(&recording, &self.kept)?;
+            let (surveyed, program) =
+                (survey::survey(&recording, stages)?, self.tree.path.join(&self.program));
+            let explained =
+                survey::program(surveyed, &program, subject.into_debug_infos(), options(plan), stages)?;
+            repeated.push(Repeated { calls, footprints: footprints(&explained) });
+            let is_same = repeated.iter().all(|one| one.calls == self.conduct.calls);
             // Its work repeats: more recordings would show nothing else.
             if plan.drive.is_none() && is_same && repeated.len() == ENOUGH_OF_THE_SAME {
                 break;
             }
         }
         if plan.drive.is_some() || self.conduct.calls.iter().all(|calls| is_narrow(calls, &repeated)) {
-            self.repeated_calls.get_or_init(|| repeated);
+            self.repeated.get_or_init(|| repeated);
         }
         Ok(())
     }
@@ -260,9 +287,24 @@ impl Variant {
     }
 }
 
+/// The lines of a recording's regions.
+fn footprints(recorded: &Explained) -> Vec<RegionFootprint> {
+    recorded.explanation.regions.iter().map(RegionFootprint::of_explained).collect()
+}
+
+/// The options by which a recording is explained.
+fn options(plan: &Plan) -> Options {
+    Options {
+        line_size: plan.line(),
+        caches: plan.caches.clone(),
+        pressure_bytes: plan.pressures.clone(),
+        ..Options::default()
+    }
+}
+
 /// True where the calls that recordings made of a region are as many, but for a small share.
-fn is_narrow(calls: &RegionCalls, repeated: &[Vec<RegionCalls>]) -> bool {
-    let others = repeated.iter().flatten().filter(|other| other.id == calls.id);
+fn is_narrow(calls: &RegionCalls, repeated: &[Repeated]) -> bool {
+    let others = repeated.iter().flat_map(|one| &one.calls).filter(|other| other.id == calls.id);
     let all: Vec<u64> = others.filter_map(|other| other.made).chain(calls.made).collect();
     let (least, most) = (all.iter().min().copied().unwrap_or(0), all.iter().max().copied().unwrap_or(0));
     (most - least) as f64 <= LARGEST_SPREAD * most as f64

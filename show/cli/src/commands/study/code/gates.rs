@@ -143,7 +143,7 @@ pub(crate) fn worse(compared: &Result<Proven<Proof>, String>) -> Option<&'static
     let Ok(proven) = compared else { return Some("cannot be used: the report says why") };
     let proof = proven.value();
     let is_above = proof.time.as_ref().is_ok_and(|time| !time.judgement.within_margin);
-    let has_more_lines = proof.lines_difference.is_some_and(|difference| difference > MORE_LINES);
+    let has_more_lines = proof.has_more_lines(MORE_LINES);
     match proof.time_conclusion() {
         Conclusion::MoreTime if is_above => Some("takes more time"),
         Conclusion::LessTime => None,
