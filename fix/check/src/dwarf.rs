@@ -353,10 +353,7 @@ impl<'a> DebugInfo<'a> {
     ) {
         let symbol = self.text(unit, entry, gimli::DW_AT_linkage_name);
         let place = match entry.attr_value(gimli::DW_AT_location) {
-            // The address of something, which a local variable holds, is not where the variable is.
-            Some(AttributeValue::Exprloc(gimli::Expression(bytes)))
-                if bytes.slice().last() != Some(&gimli::DW_OP_stack_value.0) =>
-            {
+            Some(AttributeValue::Exprloc(gimli::Expression(bytes))) if is_address(bytes.slice()) => {
                 let start = bytes.offset_from(*self.dwarf.debug_info.reader());
                 self.addresses.get(&(start + 1)).copied()
             }
@@ -395,6 +392,14 @@ impl<'a> DebugInfo<'a> {
         let value = self.dwarf.attr_string(unit, entry.attr_value(name)?).ok()?;
         Some(value.to_string_lossy().into_owned())
     }
+}
+
+/// True where a location is an address, or that in a thread's own data. The address of something, which a local variable
+/// holds, is not where the variable is.
+fn is_address(location: &[u8]) -> bool {
+    const ADDRESSES: [gimli::DwOp; 3] = [gimli::DW_OP_addr, gimli::DW_OP_const4u, gimli::DW_OP_const8u];
+    let begins_so = location.first().is_some_and(|first| ADDRESSES.iter().any(|one| one.0 == *first));
+    begins_so && location.last() != Some(&gimli::DW_OP_stack_value.0)
 }
 
 /// Makes an array of arrays of one with several dimensions; the last one varies fastest.

@@ -41,6 +41,11 @@ fn plain_code_leaves_no_obligation() {
            return -1.5 / d; return -1.8e+2; } int main(void) { return of(&shared); }",
         "static int of(struct node *n) { const char *texts[] = { \"one\", \"two\", \"three\", \"four\", \"five\", \"six\", \"seven\" };
            return *texts[n->a]; } int main(void) { return of(&shared); }",
+        // The debug information of `end` refers to the text, and gives no place.
+        "size_t strlen(const char *); void *calloc(size_t, size_t);
+           char *named(const char *name) { const char *end = \".meta\"; size_t n = strlen(name);
+           char *all = calloc(1, n + strlen(end) + 1); memcpy(all + n, end, strlen(end)); return all; }
+         int main(void) { return shared.a; }",
     ];
     for compiler in compilers() {
         for body in bodies {
