@@ -118,6 +118,8 @@ pub(crate) fn failure_of(error: anyhow::Error) -> Result<Failure> {
         (Some(BuildError::Rejected { .. }), _) => true,
         (_, Some(ProveError::Run { .. } | ProveError::Stats(_))) => false,
         (_, Some(ProveError::Killed { signal, .. })) => !variant::is_sent(*signal),
+        // The unchanged program did not call it.
+        (_, Some(ProveError::RegionEmpty { side, .. })) => *side == "after",
         (_, Some(_)) => true,
         _ => error.downcast_ref::<Crashed>().is_some_and(|crashed| !variant::is_sent(crashed.signal)),
     };
@@ -137,6 +139,13 @@ mod tests {
     fn ended_by(signal: i32) -> [anyhow::Error; 2] {
         let recording = "calls.rec".into();
         [Crashed { signal, recording }.into(), ProveError::Killed { variant: RunOf::AFTER, signal }.into()]
+    }
+
+    #[test]
+    fn a_region_that_the_unchanged_program_did_not_call_says_nothing_about_the_change() {
+        let empty = |side| ProveError::RegionEmpty { region: "work".into(), side, line_bytes: 64 };
+        assert!(failure_of(empty("before").into()).is_err());
+        assert!(failure_of(empty("after").into()).is_ok());
     }
 
     #[test]
