@@ -68,6 +68,16 @@ fn text<'a>(advice: &'a Advice, path: &str) -> &'a str {
 }
 
 #[test]
+fn an_order_that_the_declaration_has_already_is_no_patch() {
+    for order in ["rec: first, sent, rest", "rec: first, sent, cold, read"] {
+        let advice = given(order, CACHE_H, DECLARED, &[]).expect("advice");
+        assert_eq!((advice.already_good.join(" "), advice.orders.len()), ("rec".to_owned(), 0), "{order}");
+        assert!(advice.edited.is_empty() && advice.refusals.is_empty(), "{:?}", advice.refusals);
+    }
+    assert_eq!(given("rec: sent, first, rest", CACHE_H, DECLARED, &[]).expect("advice").orders.len(), 1);
+}
+
+#[test]
 fn groups_are_written_with_the_macros_that_the_sources_have() {
     let order = "rec: first, align(64) group rec_tx { read, sent }, rest";
     let advice = given(order, CACHE_H, DECLARED, &[]).expect("advice");

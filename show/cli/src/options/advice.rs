@@ -144,7 +144,13 @@ pub(crate) fn tell_unfounded_reviews(meaning: &Meaning) {
 
 /// Whether every order of `--order` was written. Of others the reasons are printed, and the command ends with 1.
 pub(crate) fn outcome_of_orders(orders: &[WrittenOrder], advice: &Advice) -> Outcome {
-    if orders.is_empty() || advice.refusals.is_empty() {
+    if orders.is_empty() {
+        return Outcome::Done;
+    }
+    for name in &advice.already_good {
+        eprintln!("lineup: the members of {name} lie in the order of --order already");
+    }
+    if advice.refusals.is_empty() {
         return Outcome::Done;
     }
     for Refusal { owner, constraints, .. } in &advice.refusals {

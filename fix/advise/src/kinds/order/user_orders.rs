@@ -60,6 +60,11 @@ fn propose(task: &mut Task<'_>, advice: &mut Advice, order: &WrittenOrder) -> Re
     let verdict =
         member_order::write_given(&subject, &spelling, &current, options, judge, edited, &arrangement)?;
     match verdict {
+        Verdict::Proposed(proposal)
+            if proposal.edited.iter().all(|(path, text)| current.get(path) == Some(text)) =>
+        {
+            advice.already_good.push(spelling.name.clone());
+        }
         Verdict::Proposed(mut proposal) => {
             proposal.seen_outside = options.meaning.seen_outside(&spelling.name);
             advice.edited.extend(proposal.edited.clone());
