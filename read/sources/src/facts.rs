@@ -186,6 +186,8 @@ pub(crate) struct Where {
 pub(crate) enum Saying {
     /// An assertion holds the offset of a member.
     AssertedOffset(Name),
+    /// The offset of a member is compared with a number.
+    ComparedOffset(Name),
     /// The members before this one are measured by its offset.
     Measured(Name),
     /// Its offset is added to a size.
@@ -224,6 +226,8 @@ pub(crate) enum Saying {
     Format,
     /// Objects are found by a number that is its size.
     Stride(u64),
+    /// Its size is seen, in this way.
+    SizeShown(Name),
     /// An ABI's constant measures it.
     AbiConstant(Name),
 }
@@ -252,6 +256,8 @@ pub(crate) struct Member {
     pub(crate) points_to: Option<Name>,
     /// The records that the functions it points to take pointers to (by parameter), and give one to.
     pub(crate) called_with: Vec<(Option<usize>, Name)>,
+    /// The number that it points to: shape and spelling.
+    pub(crate) points_to_number: Option<(Shape, Name)>,
     pub(crate) offset_bits: u64,
     /// The alignment that the compiler gives it in any position.
     pub(crate) align_bytes: u64,
@@ -431,6 +437,10 @@ pub(crate) struct Facts {
     pub(crate) signatures: BTreeSet<Slot>,
     /// Objects in sections of their own.
     pub(crate) in_sections: BTreeSet<Value>,
+    /// Variables in sections of their own: the name, the section, the object there.
+    pub(crate) section_variables: BTreeSet<(Name, Name, Value, Where)>,
+    /// Variables that code names, of those that are in sections or that units share.
+    pub(crate) named_variables: BTreeSet<Name>,
     /// Arrays that units declare and do not define: where a section begins or ends, if no unit defines them.
     pub(crate) outer_arrays: BTreeSet<Name>,
     /// The linker's names of functions that have a label or an alias.
@@ -444,6 +454,9 @@ pub(crate) struct Facts {
     /// Functions that the linker shows to others: the name, and the records in their parameters and results.
     pub(crate) exported: BTreeSet<(Name, Name, Where)>,
 }
+
+/// The linker's names for the beginning and end of a section.
+pub(crate) const SECTION_ENDS: [&str; 2] = ["__start_", "__stop_"];
 
 impl Facts {
     /// The names that assembly, aliases and lookups find.
@@ -485,6 +498,15 @@ impl Facts {
     pub(crate) fn settle_sections(&mut self) {
         let ends = self.outer_arrays.iter().filter(|name| !self.defined.contains(*name));
         let ends: Vec<PointerPlace> = ends.cloned().map(PointerPlace::Variable).collect();
+        // Without a name for its ends, code outside of the program reads the section.
+        let named = |name: &Name| self.named_variables.contains(name);
+        for (variable, section, value, at) in &self.section_variables {
+            let has_end = SECTION_ENDS.iter().any(|end| named(&format!("c:@{end}{section}").into()));
+            if ends.is_empty() && !has_end && !named(variable) {
+                let to = format!("the section {section}, from which nothing here reads it");
+                self.acts.insert((value.clone(), Act::Leaves(to.into()), at.clone()));
+            }
+        }
         for end in ends {
             let lies_there = self.in_sections.iter().map(|value| (value.clone(), end.clone()));
             self.flows.extend(lies_there);
@@ -573,6 +595,8 @@ impl Facts {
         self.signatures.extend(other.signatures);
         self.exported.extend(other.exported);
         self.in_sections.extend(other.in_sections);
+        self.section_variables.extend(other.section_variables);
+        self.named_variables.extend(other.named_variables);
         self.outer_arrays.extend(other.outer_arrays);
         self.linked_as.extend(other.linked_as);
         self.looked_up.extend(other.looked_up);

@@ -90,6 +90,8 @@ pub(crate) struct Operands {
     pub(crate) vector_bytes: Option<u64>,
     /// An instruction uses this many bytes, at any place.
     pub(crate) word_bytes: Option<u64>,
+    /// An address is in a register that the text names, such as one that a parameter arrives in.
+    pub(crate) names_address: bool,
     /// There is no instruction: the statement only keeps the compiler from moving or removing others.
     pub(crate) are_unused: bool,
 }
@@ -105,8 +107,11 @@ pub(crate) enum Operator {
     Divide,
     And,
     Or,
+    Xor,
     Remainder,
     Assign,
+    /// `==` and `!=`.
+    Equal,
 }
 
 /// The kind of a node.

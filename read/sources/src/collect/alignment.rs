@@ -1,7 +1,7 @@
 //! Uses that ask for more alignment than a type gives by itself.
 
 use super::Collector;
-use crate::facts::{Act, Origin, Saying, Value};
+use crate::facts::{Act, Origin, PointerPlace, Saying, Value};
 use crate::library_functions;
 use crate::tree::{Decl, Kind, Name, NodeId, Operands, Operator, TypeId, TypeKind};
 
@@ -132,10 +132,14 @@ impl Collector<'_> {
     /// `(uintptr_t)&x->v % 16`, `(uintptr_t)x->v & 15`, `(uintptr_t)p & (size - 1)`.
     pub(super) fn note_alignment_asked(&mut self, id: NodeId, left: NodeId, right: NodeId, values: &[Value]) {
         let tree = self.tree;
+        if tree.node(id).operator == Some(Operator::Equal) {
+            return self.note_addresses_compared(left, right, id);
+        }
         if tree.node(id).operator == Some(Operator::And) && self.is_own_negative(left, right) {
             return self.note_lowest_bits(left, values, id);
         }
         let number = tree.node(tree.bare(right)).value.and_then(|number| u64::try_from(number).ok());
+        let number = number.or_else(|| self.only_number(right));
         let bytes = match (tree.node(id).operator, number) {
             (Some(Operator::And), Some(mask)) => mask.checked_add(1),
             // A mark in the lowest bits, which are free where the address is aligned.
@@ -148,17 +152,110 @@ impl Collector<'_> {
         // `(unsigned)address` is `address & 0xffffffff`: half of an address, and no test.
         let is_asked = |bytes: &u64| bytes.is_power_of_two() && *bytes <= library_functions::MOST_ALIGNMENT;
         let Some(bytes) = bytes.filter(is_asked) else { return };
+        let mut values = values.to_vec();
+        if tree.node(id).operator != Some(Operator::Or) {
+            values.extend(self.addresses_within(left));
+        }
         let is_address = tree.pointee(tree.node(tree.uncast(left)).ty).is_some();
         let by: Name = "a test of its address".into();
         match number {
-            Some(_) if is_address => self.act(&Self::objects(values), &Act::Aligned(bytes, by), id),
+            Some(_) if is_address => self.act(&Self::objects(&values), &Act::Aligned(bytes, by), id),
             // A number that is no address leads nowhere.
             Some(_) if bytes >= VECTOR_BYTES => {
-                self.act(&Self::objects(values), &Act::AlignedMember(bytes, by), id);
+                self.act(&Self::objects(&values), &Act::AlignedMember(bytes, by), id);
             }
-            None if is_address => self.act(&Self::objects(values), &Act::AlignedMember(bytes, by), id),
+            None if is_address => self.act(&Self::objects(&values), &Act::AlignedMember(bytes, by), id),
             _ => {}
         }
+    }
+
+    /// The addresses of `(char *)&x->v - start`, `(unsigned)(uintptr_t)x->v` and `(uintptr_t)&x->v | (uintptr_t)&y->v`,
+    /// which are no addresses themselves.
+    fn addresses_within(&mut self, number: NodeId) -> Vec<Value> {
+        let tree = self.tree;
+        let inner = tree.uncast(number);
+        let node = tree.node(inner);
+        let is_pointer = |&side: &NodeId| tree.pointee(tree.node(side).ty).is_some();
+        match (node.kind, &node.children[..]) {
+            (Kind::Binary, sides) if sides.iter().all(is_pointer) => {
+                sides.iter().flat_map(|&side| self.value(tree.uncast(side))).collect()
+            }
+            (Kind::Binary, sides) if matches!(node.operator, Some(Operator::Or | Operator::Xor)) => {
+                let parts = sides.iter().map(|&side| {
+                    let mut values = self.addresses_within(side);
+                    values.extend(self.value(side));
+                    values
+                });
+                parts.flatten().collect()
+            }
+            _ if tree.pointee(node.ty).is_some() => self.value(inner),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The only value that an operand has.
+    fn only_number(&self, id: NodeId) -> Option<u64> {
+        self.known_number(id).filter(|known| known.is_only).map(|known| known.most)
+    }
+
+    /// `address / 16 * 16 == address`, `one >> 6 == other >> 6`: the result depends on the lowest bits of both.
+    fn note_addresses_compared(&mut self, left: NodeId, right: NodeId, id: NodeId) {
+        let tree = self.tree;
+        let inside: Vec<NodeId> = tree.below(left).into_iter().chain(tree.below(right)).collect();
+        let cut = |&id: &NodeId| {
+            let rounded = tree.node(id).decl.and_then(|decl| self.rounded.get(&decl).copied());
+            self.lowest_bits_cut(id).or(rounded)
+        };
+        let Some(bytes) = inside.iter().filter_map(cut).max() else { return };
+        let is_address = |&&inner: &&NodeId| {
+            let node = tree.node(inner);
+            let is_made = node.kind == Kind::Cast && tree.pointee(tree.node(tree.uncast(inner)).ty).is_some();
+            self.holds_pointer(node.ty) && (is_made || node.kind == Kind::DeclRef)
+        };
+        let addresses: Vec<NodeId> = inside.iter().filter(is_address).copied().collect();
+        for address in addresses {
+            let values = self.value(address);
+            let act = Act::AlignedMember(bytes, "a comparison of its address".into());
+            self.act(&Self::objects(&values), &act, id);
+        }
+    }
+
+    /// `uintptr_t up = (address + 15) & ~15`.
+    pub(super) fn note_rounded(&mut self, variable: NodeId, value: NodeId) {
+        let tree = self.tree;
+        let bytes = self.lowest_bits_cut(tree.uncast(value));
+        if let (Some(decl), Some(bytes)) = (tree.node(variable).decl, bytes) {
+            self.rounded.insert(decl, bytes);
+        }
+    }
+
+    /// The unit to which a number is rounded, or the one in which it is counted: `a & ~15`, `a / 16`, `a >> 4`,
+    /// `a << 60`.
+    fn lowest_bits_cut(&self, id: NodeId) -> Option<u64> {
+        const ADDRESS_BITS: u64 = 64;
+        let tree = self.tree;
+        let node = tree.node(id);
+        let [_, right] = node.children[..] else { return None };
+        let number = |id: NodeId| {
+            let value = tree.node(tree.bare(id)).value.and_then(|value| u64::try_from(value).ok());
+            value.or_else(|| self.only_number(id))
+        };
+        let inverted = || {
+            let mask = tree.node(tree.uncast(right));
+            let below =
+                mask.children.first().filter(|_| mask.kind == Kind::Other && mask.children.len() == 1);
+            below.and_then(|&inner| number(tree.uncast(inner))?.checked_add(1))
+        };
+        let bytes = match node.operator? {
+            Operator::And => self.masked(id).or_else(inverted),
+            Operator::Divide => number(right),
+            Operator::ShiftRight => 1_u64.checked_shl(u32::try_from(number(right)?).ok()?),
+            Operator::ShiftLeft => {
+                1_u64.checked_shl(u32::try_from(ADDRESS_BITS.checked_sub(number(right)?)?).ok()?)
+            }
+            _ => None,
+        };
+        bytes.filter(|&bytes| bytes.is_power_of_two() && bytes <= library_functions::MOST_ALIGNMENT)
     }
 
     /// `size - 1`.
@@ -197,6 +294,18 @@ impl Collector<'_> {
             self.act(&reached, &Act::AlignedMember(bytes, "an instruction".into()), id);
             self.act(&reached, &Act::Spans(bytes), id);
         }
+    }
+
+    /// `movl 16(%rdi), %eax`: the function's parameters are in registers.
+    pub(super) fn note_parameters_in_registers(&mut self, id: NodeId) {
+        let tree = self.tree;
+        let function = self.above.iter().find(|&&above| tree.node(above).kind == Kind::Function);
+        let Some(decl) = function.and_then(|&function| tree.decl_of(function)) else { return };
+        let parameter = |at| Value::place(PointerPlace::Parameter(decl.usr.clone(), at));
+        let mut values: Vec<Value> = (0..decl.parameters).map(parameter).collect();
+        let records = decl.signature.takes.iter().filter_map(|&ty| tree.record_pointed_to(ty));
+        values.extend(records.filter_map(|record| Some(Value::origin(Origin::Object(self.usr(record)?)))));
+        self.act(&values, &Act::Assembly, id);
     }
 
     fn aligned(&mut self, values: &[Value], (bytes, by): (u64, &str), at: NodeId) {

@@ -70,6 +70,7 @@ impl Collector<'_> {
         let values: Vec<Vec<Value>> = arguments.iter().map(|&argument| self.pointer(argument)).collect();
         self.note_text(arguments, &values, id);
         self.note_texts((function, named), arguments, &values, id);
+        self.note_sizes_printed(decl, arguments, id);
         self.note_elements(id, function, arguments);
         if library_functions::takes_size(function) {
             // The size is not one of what is printed.
@@ -80,6 +81,8 @@ impl Collector<'_> {
         }
         let value = |at: usize| values.get(at).cloned().unwrap_or_default();
         self.note_aligned_call(function, arguments, &values, id);
+        self.note_thread_result(function, arguments, &values, id);
+        self.note_list_in_member(function, arguments);
         if let Some(protection) = library_functions::protection(function).and_then(|at| arguments.get(at))
             && self.may_execute(*protection)
         {
@@ -98,6 +101,7 @@ impl Collector<'_> {
                         match &called.source {
                             Source::Function(usr) => {
                                 self.note_key(arguments[from], PointerPlace::Parameter(usr.clone(), to));
+                                self.given_to_callback(usr, &value(from), id);
                                 self.flow(&value(from), &PointerPlace::Parameter(usr.clone(), to))
                             }
                             _ => self.given_through(arguments[function], &value(from), to, id),
@@ -198,6 +202,7 @@ impl Collector<'_> {
             self.note_given_for(id, argument, arguments);
         }
         self.note_sizes(id, arguments);
+        self.note_sizes_printed(decl, arguments, id);
         self.note_distances_given(&decl.usr, arguments);
         self.note_array_parameters(id, decl, &given);
         self.note_library_iterators(id, decl, &given);
@@ -211,7 +216,7 @@ impl Collector<'_> {
         if is_operator && given.len() == decl.parameters + 1 {
             given.remove(0);
         }
-        if library_functions::ends_life(&decl.name) {
+        if library_functions::frees(&decl.name) {
             // The bytes of a freed object matter to nobody any more.
             given.clear();
         }
@@ -327,6 +332,15 @@ impl Collector<'_> {
             let record = tree.record_of(tree.node(argument).ty).and_then(|record| self.usr(record));
             let at = self.at(id);
             self.facts.further_objects.extend(record.map(|record| (decl.usr.clone(), record, at)));
+        }
+    }
+
+    /// `printf("%zu", sizeof(struct t))`.
+    fn note_sizes_printed(&mut self, decl: &Decl, arguments: &[NodeId], id: NodeId) {
+        if !self.is_kernel && self.tree.ty(decl.ty).spelling.contains("...") {
+            for &argument in arguments.iter().skip(decl.parameters) {
+                self.note_size_shown(argument, "is one of further arguments", id);
+            }
         }
     }
 

@@ -22,12 +22,17 @@ impl Collector<'_> {
         if self.is_variadic_argument(child) {
             let function = self.function.clone().unwrap_or_else(|| "".into());
             let mut found = vec![Value::place(PointerPlace::Variable(variadic(&function, false)))];
+            if tree.below(child).iter().any(|&id| tree.node(id).kind == Kind::Member) {
+                found.push(Value::place(PointerPlace::Variable(variadic(IN_MEMBERS, false))));
+            }
             if tree.record_of(to).is_some() {
                 self.note_use_as(&found, to, id);
                 return Vec::new();
             }
             // A value given as text is not read as an object.
-            let is_object = tree.pointee(to).is_some_and(|to| tree.record_of(to).is_some());
+            let is_object = tree
+                .pointee(to)
+                .is_some_and(|to| tree.record_of(to).is_some() || tree.ty(to).kind == TypeKind::Scalar);
             match tree.pointee(to).filter(|_| is_object) {
                 Some(ahead) => self.note_use_as(&found, ahead, id),
                 None => found.push(Value::place(PointerPlace::Variable(variadic(&function, true)))),
@@ -109,7 +114,7 @@ impl Collector<'_> {
         self.act(values, &Act::Code(ahead.spelling.clone()), at);
     }
 
-    fn note_use_as(&mut self, values: &[Value], ahead: TypeId, at: NodeId) {
+    pub(super) fn note_use_as(&mut self, values: &[Value], ahead: TypeId, at: NodeId) {
         let tree = self.tree;
         let ty = tree.ty(ahead);
         let shape = match ty.kind {
@@ -191,6 +196,9 @@ impl Collector<'_> {
         }
     }
 }
+
+/// Stands for all functions whose further arguments a member leads to.
+pub(super) const IN_MEMBERS: &str = "(members)";
 
 /// The place of a function's arguments beyond the named ones: the texts among them, or the others.
 pub(crate) fn variadic(function: &str, is_text: bool) -> crate::tree::Name {

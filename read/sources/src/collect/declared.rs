@@ -80,6 +80,7 @@ impl Collector<'_> {
             return Vec::new();
         }
         let values = self.kept(last);
+        self.note_rounded(id, last);
         if let Some(place) = place {
             self.flow(&values, &place);
             self.note_distances(last, &NumberPlace { table: None, place });
@@ -90,6 +91,9 @@ impl Collector<'_> {
     pub(super) fn named(&mut self, id: NodeId) -> Vec<Value> {
         let Some(decl) = self.tree.decl_of(id) else { return Vec::new() };
         let (usr, ty) = (decl.usr.clone(), decl.ty);
+        if decl.section.is_some() || decl.is_seen_by_other_units() {
+            self.facts.named_variables.insert(usr.clone());
+        }
         if decl.is_elsewhere {
             self.note_elsewhere(id);
         }

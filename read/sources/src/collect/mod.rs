@@ -1,6 +1,7 @@
 //! From a unit's tree to its facts: every function and initialiser is walked once.
 
 mod alignment;
+mod callbacks;
 mod calls;
 mod convert;
 mod cookies;
@@ -25,8 +26,9 @@ pub(crate) use convert::variadic;
 pub(crate) use places::further;
 
 use crate::facts::{Act, Facts, NumberPlace, Origin, PointerPlace, Shape, Source, Value, Where};
-use crate::tree::{Kind, Name, NodeId, RecordId, Site, Tree, TypeId, TypeKind};
+use crate::tree::{DeclId, Kind, Name, NodeId, RecordId, Site, Tree, TypeId, TypeKind};
 use known_numbers::KnownNumbers;
+use std::collections::HashMap;
 
 /// The facts of one unit. A kernel calls only itself, so a function knows an argument's type by the same declaration,
 /// wherever its body is.
@@ -40,6 +42,7 @@ pub(crate) fn collect(tree: &Tree, is_kernel: bool) -> Facts {
         function: None,
         table: None,
         above: Vec::new(),
+        rounded: HashMap::new(),
     };
     collector.records();
     for &root in &tree.roots {
@@ -66,6 +69,8 @@ struct Collector<'t> {
     table: Option<Name>,
     /// The nodes around the present one, outermost first.
     above: Vec<NodeId>,
+    /// Variables that begin as a number without its lowest bits, with the unit to which it is rounded.
+    rounded: HashMap<DeclId, u64>,
 }
 
 impl Collector<'_> {
@@ -209,6 +214,9 @@ impl Collector<'_> {
             Kind::Integer | Kind::This | Kind::TypeRef | Kind::MemberRef => Vec::new(),
             Kind::Assertion | Kind::Designated | Kind::CompoundLiteral | Kind::Count | Kind::Other => {
                 self.note_volatile(id);
+                if let (Kind::Other, [measured, _]) = (node.kind, children) {
+                    self.note_size_shown(*measured, "is a case", id);
+                }
                 let mut last = Vec::new();
                 for &child in children {
                     last = self.value(child);
@@ -225,6 +233,9 @@ impl Collector<'_> {
         let is_passing = self.is_kernel && node.site.is_in_macro;
         let operands = self.tree.operands.get(&id).copied();
         let is_unused = operands.is_some_and(|operands| operands.are_unused);
+        if operands.is_some_and(|operands| operands.names_address) && !self.is_kernel {
+            self.note_parameters_in_registers(id);
+        }
         for &child in &node.children {
             let mut values = self.pointer(child);
             // `"+m"(*x)`.

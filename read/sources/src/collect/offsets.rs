@@ -114,6 +114,19 @@ impl Collector<'_> {
     }
 
     /// `(char *)&x->b - (char *)&x->a`, `p <= &x->b`.
+    /// `offsetof(struct t, m) == 8`, `offsetof(struct t, m) == offsetof(struct other, m)`. A number that is not written
+    /// there may itself come from the layout.
+    pub(super) fn note_offset_compared(&mut self, offset: NodeId, other: NodeId, at: NodeId) {
+        let inner = self.tree.uncast(offset);
+        let found =
+            (self.tree.node(inner).kind == Kind::OffsetOf).then(|| self.offset_member(inner)).flatten();
+        let is_written = self.tree.node(self.tree.uncast(other)).value.is_some();
+        if let Some((record, member)) = found.filter(|_| is_written) {
+            let at = self.at(at);
+            self.facts.sayings.insert((record, Saying::ComparedOffset(member), at));
+        }
+    }
+
     pub(super) fn note_distance(&mut self, left: NodeId, right: NodeId, at: NodeId) {
         let member = |node: NodeId| {
             let inner = self.tree.uncast(node);

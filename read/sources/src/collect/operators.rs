@@ -71,6 +71,12 @@ impl Collector<'_> {
             self.note_distance_assigned(left, right);
         }
         self.note_divided_distance(id, left, right);
+        if node.operator == Some(Operator::Equal) {
+            self.note_size_shown(left, "is compared", id);
+            self.note_size_shown(right, "is compared", id);
+            self.note_offset_compared(left, right, id);
+            self.note_offset_compared(right, left, id);
+        }
         match (is_pointer(id), is_pointer(left), is_pointer(right)) {
             (true, true, false) => {
                 let values = self.value(left);

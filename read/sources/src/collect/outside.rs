@@ -1,11 +1,8 @@
 //! Values from, and names known to, other object files; and the types that functions take their parameters for.
 
 use super::Collector;
-use crate::facts::{Act, Origin, PointerPlace, Saying, Shape, Slot, Value};
+use crate::facts::{Act, Origin, PointerPlace, SECTION_ENDS, Saying, Shape, Slot, Value};
 use crate::tree::{Decl, DeclKind, FunctionType, Kind, Name, NodeId, Record, TypeKind};
-
-/// The linker's names for the beginning and end of a section.
-const SECTION_ENDS: [&str; 2] = ["__start_", "__stop_"];
 
 impl Collector<'_> {
     /// Units find a variable of external linkage by its name alone: one unit's definition serves the others'
@@ -69,6 +66,10 @@ impl Collector<'_> {
                 self.flow(std::slice::from_ref(&value), &PointerPlace::Variable(place.into()));
             }
             self.facts.defined.insert(usr.into());
+        }
+        if matches!(tree.ty(ty).kind, TypeKind::Record(_)) {
+            let variable = (decl.usr.clone(), section.clone(), value.clone(), self.at(id));
+            self.facts.section_variables.insert(variable);
         }
         self.facts.in_sections.insert(value);
     }

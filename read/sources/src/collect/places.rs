@@ -1,9 +1,9 @@
 //! Addresses, the values at them, and pointers that are moved.
 
 use super::{Collector, FIRST};
-use crate::facts::{Act, Origin, PointerPlace, Reach, Source, Value};
+use crate::facts::{Act, Origin, PointerPlace, Reach, Shape, Source, Value};
 use crate::library_functions;
-use crate::tree::{DeclKind, Kind, Name, NodeId, TypeKind};
+use crate::tree::{DeclKind, Kind, Name, NodeId, TypeId, TypeKind};
 
 impl Collector<'_> {
     pub(super) fn address_of(&mut self, id: NodeId) -> Vec<Value> {
@@ -173,6 +173,9 @@ impl Collector<'_> {
             return values;
         }
         self.note_spans(&values, (pointer, index), at);
+        if self.is_negative(index) || tree.node(at).is_minus {
+            self.note_before_end(pointer, to, at);
+        }
         let element_bytes = match tree.ty(to).kind {
             TypeKind::Byte | TypeKind::Void => Some(1),
             TypeKind::Scalar => tree.ty(to).size_bytes,
@@ -249,6 +252,28 @@ impl Collector<'_> {
                     .collect()
             }
             _ => values,
+        }
+    }
+
+    /// `((int *)(x + 1))[-1]`, `(char *)x + sizeof *x - 4`: the end of an object, from which its last members are reached.
+    fn note_before_end(&mut self, pointer: NodeId, to: TypeId, at: NodeId) {
+        let tree = self.tree;
+        let shape = match tree.ty(to).kind {
+            TypeKind::Byte | TypeKind::Void => Shape::Scalar(1),
+            _ => self.shape(to),
+        };
+        let sum = tree.node(tree.uncast(pointer));
+        let (Kind::Binary, [object, beyond]) = (sum.kind, &sum.children[..]) else { return };
+        let Some(record) = self.record_behind(tree.uncast(*object)).filter(|_| !sum.is_minus) else { return };
+        let elements = tree.pointee(sum.ty).and_then(|to| tree.record_of(to));
+        let past = tree.node(tree.uncast(*beyond)).value.and_then(|past| u64::try_from(past).ok());
+        let is_end = match elements {
+            Some(_) => past == Some(1) && elements != tree.record_of(to),
+            None => past.is_some() && past == self.record_bytes(record),
+        };
+        if let Some(usr) = self.usr(record).filter(|_| is_end && !self.is_kernel) {
+            let value = Value { reach: Reach::Fixed, ..Value::origin(Origin::Object(usr)) };
+            self.act(&[value], &Act::As(shape, tree.ty(to).spelling.clone()), at);
         }
     }
 

@@ -55,6 +55,12 @@ impl Collector<'_> {
                 TypeKind::Pointer(to) => self.tree.record_of(to).and_then(|record| self.usr(record)),
                 _ => None,
             },
+            points_to_number: match self.tree.ty(inner).kind {
+                TypeKind::Pointer(to) if self.tree.ty(to).kind == TypeKind::Scalar => {
+                    Some((self.shape(to), self.tree.ty(to).spelling.clone()))
+                }
+                _ => None,
+            },
             called_with: self.called_with(inner),
             offset_bits: field.offset_bits,
             align_bytes: field.align_bytes,

@@ -5,6 +5,9 @@ use super::known_numbers::KnownNumber;
 use crate::facts::Saying;
 use crate::tree::{Kind, Name, NodeId, RecordId, TypeId, TypeKind};
 
+/// The size of `wchar_t`.
+const WIDE_BYTES: u64 = 4;
+
 impl Collector<'_> {
     /// `x->name[12]` where `name` has eight elements: the code means the bytes after the member.
     pub(super) fn note_past_end(&mut self, base: NodeId, index: NodeId, at: NodeId) {
@@ -35,13 +38,18 @@ impl Collector<'_> {
     pub(super) fn note_sizes(&mut self, id: NodeId, arguments: &[NodeId]) {
         let tree = self.tree;
         let is_measured = arguments.iter().any(|&argument| self.measures(argument));
+        let name = tree.decl_of(id).map(|decl| decl.name.clone()).unwrap_or_else(|| "".into());
         // `read((char *)&x->a, 8)` of a stream of C++ takes a signed size.
         let takes_bytes = |&argument: &NodeId| {
             let to = tree.pointee(tree.node(argument).ty);
             to.is_some_and(|to| matches!(tree.ty(to).kind, TypeKind::Byte | TypeKind::Void))
         };
         let takes_bytes = arguments.iter().any(takes_bytes);
+        let is_small = crate::library_functions::takes_int_size(&name);
         let size = |&argument: &NodeId| {
+            if is_small {
+                return self.number_given(argument);
+            }
             let is_signed = takes_bytes && tree.ty(tree.node(argument).ty).spelling.starts_with("long");
             let size =
                 self.size_given(argument).or_else(|| self.number_given(argument).filter(|_| is_signed));
@@ -49,7 +57,9 @@ impl Collector<'_> {
             size.filter(|_| takes_bytes || tree.node(tree.bare(argument)).value.is_some())
         };
         let sizes: Vec<u64> = arguments.iter().filter_map(size).collect();
+        let wide = if crate::library_functions::takes_wide_size(&name) { WIDE_BYTES } else { 1 };
         let Some(bytes) = sizes.iter().copied().reduce(u64::saturating_mul) else { return };
+        let bytes = bytes.saturating_mul(wide);
         for &argument in arguments {
             self.note_part_given(id, argument, bytes);
             // A function that takes an object by its type takes no bytes beyond it, for any numbers that it is given.

@@ -104,6 +104,12 @@ impl Judge<'_> {
                 UseKind::Bytes,
                 "it has bytes alone in it and is laid over bytes, as a format is".to_string(),
             ),
+            Saying::SizeShown(how) => return self.keep_size(record, at, &format!("its size {how}")),
+            Saying::ComparedOffset(member) => (
+                Verdict::Keep(vec![member.to_string()]),
+                UseKind::Offset,
+                format!("code compares the offset of {member} with a number"),
+            ),
             Saying::Stride(bytes) => {
                 let reason = format!("objects are found by the number {bytes}, which is its size");
                 return self.keep_size(record, at, &reason);

@@ -142,12 +142,17 @@ impl Judge<'_> {
                 lies_there && outer.members.iter().any(|member| matches!(member.shape, Shape::Scalar(_)))
             })
         };
-        if pointed.len() < 2 || is_tagged() {
+        let numbers: Vec<&(Shape, Name)> =
+            union.members.iter().filter_map(|member| member.points_to_number.as_ref()).collect();
+        if pointed.is_empty() || pointed.len() + numbers.len() < 2 || is_tagged() {
             return;
         }
         for (index, one) in pointed.iter().enumerate() {
             for two in &pointed[index + 1..] {
                 self.used_as_record(one, Reach::Start, two, false, &union.at);
+            }
+            for (shape, spelling) in &numbers {
+                self.used_as_value(one, Reach::Start, shape, spelling, false, &union.at);
             }
         }
     }

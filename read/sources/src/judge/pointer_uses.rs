@@ -17,7 +17,16 @@ impl Judge<'_> {
         let mut memory = Blocks::default();
         let mut many = Many::default();
         let made = self.made();
+        let of_text = facts.taken.iter().filter(|(_, usr)| !facts.defined.contains(usr));
+        let of_text =
+            of_text.filter(|(_, usr)| library_functions::reads_text(library_functions::plain_name(usr)));
+        let of_text: BTreeSet<&Name> = of_text.map(|(signature, _)| signature).collect();
         for (value, act, at) in &facts.acts {
+            if let Act::GivenThrough(signature) = act
+                && of_text.contains(signature)
+            {
+                self.taken_for_text(value, at);
+            }
             if self.is_harmless(act) {
                 continue;
             }
@@ -27,6 +36,11 @@ impl Judge<'_> {
             let is_generic = is_generic && !self.takes_another(act, &objects, &made, &mut many);
             let is_crowd = is_generic && is_crowd(&objects);
             let takes_memory = !is_generic && self.takes_memory(value, act, &objects.each, &made);
+            let is_member =
+                |(origin, ..): &Pointed| matches!(origin, Origin::MemberOf(..) | Origin::Numbers(..));
+            let are_members = matches!(value.source, Source::Place(_))
+                && objects.many.is_empty()
+                && objects.each.iter().all(is_member);
             for (origin, reach, kept) in objects.each {
                 if kept && is_crowd && !is_seen_in_crowd(act, reach) {
                     continue;
@@ -40,6 +54,10 @@ impl Judge<'_> {
                     Origin::Memory(..) if reach == Reach::Before => self.before(&origin, act, at),
                     Origin::Memory(block, _) if !is_generic => memory.note(block, act, at),
                     Origin::Memory(..) => {}
+                    Origin::MemberOf(record, member) if are_members && reach == Reach::Start => {
+                        self.member_taken_for((record, member), act, at);
+                        self.act(&origin, reach, (value, act), is_generic, at);
+                    }
                     Origin::Object(_) if takes_memory && kept && reach == Reach::Start => {
                         self.act(&origin, reach, (value, act), true, at);
                     }
@@ -57,6 +75,15 @@ impl Judge<'_> {
             self.find(&record, Verdict::Refuse, UseKind::Crossing, &at, reason);
         }
         self.hold_headers(&memory);
+    }
+
+    /// `compare(one, other)`, which may be `strcmp`.
+    fn taken_for_text(&mut self, value: &Value, at: &Where) {
+        for (origin, reach, _) in self.points_to.objects(value).each {
+            if let Origin::Object(record) = origin {
+                self.used_as_text(&record, reach, at);
+            }
+        }
     }
 
     /// The arrays of bytes whose addresses go to code that is not compiled here.

@@ -2,7 +2,7 @@
 
 use super::Judge;
 use super::direct_uses::keep;
-use crate::facts::{Reach, Shape, Source, Value, Where};
+use crate::facts::{Act, Reach, Shape, Source, Value, Where};
 use crate::library_functions::{
     self,
     vectors::{self, VectorAccess},
@@ -168,6 +168,23 @@ impl Judge<'_> {
             let reason = format!("{bytes} bytes from {member} on are used as {spelling}");
             self.find(record, verdict, UseKind::PartialMemory, at, reason);
         }
+    }
+
+    /// `struct pair *p = bytes` where `&x->low` was given as bytes, and nothing but members: those behind it are used.
+    pub(super) fn member_taken_for(&mut self, (record, member): (&Name, &Name), act: &Act, at: &Where) {
+        let Act::As(Shape::Record(other), spelling) = act else { return };
+        let Some(found) = self.own(record) else { return };
+        let Some(known) = found.members.iter().find(|known| known.name == *member) else { return };
+        let bytes = self.facts.records.get(other).map_or(0, |other| other.size_bytes);
+        if known.record.is_some() || known.size_bytes == 0 || bytes <= known.size_bytes {
+            return;
+        }
+        let reason = format!("{bytes} bytes from {member} on are used as {spelling}");
+        let verdict = match other == record && known.offset_bits == 0 {
+            true => Verdict::First,
+            false => keep(found, known.offset_bits / 8, Some(bytes)),
+        };
+        self.find(record, verdict, UseKind::PartialMemory, at, reason);
     }
 
     /// `_mm_loadu_ps(&x->a)`: all members that fit into the vector lie there, and at that distance from a boundary.

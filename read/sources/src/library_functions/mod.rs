@@ -51,7 +51,7 @@ pub(crate) fn rule(name: &str) -> Option<Rule> {
         "bsearch" => Rule::CallsBack { function: 4, passes: &[(0, 0), (1, 1)], gives: Some(1) },
         "pthread_create" => Rule::CallsBack { function: 2, passes: &[(3, 0)], gives: None },
         "thrd_create" => Rule::CallsBack { function: 1, passes: &[(2, 0)], gives: None },
-        "posix_memalign" | "pthread_join" => Rule::Harmless,
+        "posix_memalign" | "pthread_join" | "pthread_exit" => Rule::Harmless,
         "pthread_cleanup_push" | "__pthread_register_cancel" => Rule::Harmless,
         "pthread_setspecific" | "tss_set" => Rule::Keeps(1),
         "pthread_getspecific" | "tss_get" => Rule::Recalls,
@@ -108,35 +108,59 @@ fn is_harmless(name: &str, plain: &str) -> bool {
         "va_end",
         "va_copy",
     ];
-    // They take text, which ends in a zero byte: an object is no text.
-    const TEXT: [&str; 21] = [
-        "atof",
-        "atoi",
-        "atol",
-        "atoll",
-        "fputs",
-        "puts",
-        "strspn",
-        "strcspn",
-        "strlen",
-        "strnlen",
-        "strcmp",
-        "strncmp",
-        "strcasecmp",
-        "strncasecmp",
-        "strcoll",
-        "strtol",
-        "strtoul",
-        "strtoll",
-        "strtoull",
-        "strtod",
-        "strtof",
-    ];
     FAMILIES.iter().any(|family| name.starts_with(family))
         || PRINTS.contains(&plain)
         || TEXT.contains(&plain)
         || (name.starts_with("__builtin_") && BUILTINS.contains(&plain))
         || name.starts_with("__assert")
+}
+
+/// They take text, which ends in a zero byte: an object is no text.
+const TEXT: [&str; 21] = [
+    "atof",
+    "atoi",
+    "atol",
+    "atoll",
+    "fputs",
+    "puts",
+    "strspn",
+    "strcspn",
+    "strlen",
+    "strnlen",
+    "strcmp",
+    "strncmp",
+    "strcasecmp",
+    "strncasecmp",
+    "strcoll",
+    "strtol",
+    "strtoul",
+    "strtoll",
+    "strtoull",
+    "strtod",
+    "strtof",
+];
+
+/// True for functions that take text.
+pub(crate) fn reads_text(name: &str) -> bool {
+    TEXT.contains(&plain_spelling(name))
+}
+
+/// The index of the function that a new thread runs.
+pub(crate) fn thread_function(name: &str) -> Option<usize> {
+    (name == "pthread_create").then_some(2)
+}
+
+/// True for functions that are given the number of bytes as an `int`.
+pub(crate) fn takes_int_size(name: &str) -> bool {
+    const NAMES: [&str; 8] =
+        ["fgets", "fgets_unlocked", "inet_ntop", "gzread", "gzwrite", "gzgets", "SSL_read", "SSL_write"];
+    NAMES.contains(&plain_spelling(name))
+}
+
+/// True for functions that are given a number of wide characters.
+pub(crate) fn takes_wide_size(name: &str) -> bool {
+    const FAMILIES: [&str; 6] = ["wmem", "wcsn", "fgetws", "swprintf", "vswprintf", "mbsrtowcs"];
+    FAMILIES.iter().any(|family| name.starts_with(family)) || name == "mbstowcs"
 }
 
 /// True for functions that give fresh memory, by the usual ways to name them.
@@ -283,11 +307,17 @@ pub(crate) fn ends_life(name: &str) -> bool {
     ["free", "dealloc", "release", "delete"].iter().any(|part| name.contains(part))
 }
 
+/// The same, for functions of the program: one that releases or deletes may only count, or look up what it is given.
+pub(crate) fn frees(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    ["free", "dealloc"].iter().any(|part| name.contains(part))
+}
+
 /// True for a function, by libclang's name, that gives memory or takes it back: the use that such functions make of
 /// free memory is theirs alone.
 pub(crate) fn keeps_memory(usr: &str) -> bool {
     let name = plain_name(usr);
-    gives_fresh_memory(name) || ends_life(name)
+    gives_fresh_memory(name) || frees(name)
 }
 
 /// The function in libclang's name of it.

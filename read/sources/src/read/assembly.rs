@@ -84,6 +84,7 @@ fn operands(written: &str) -> Operands {
             || template.split(SEPARATORS).any(reaches_further),
         vector_bytes: vector,
         word_bytes: has_wide.then_some(WORD_BYTES),
+        names_address: names_address(template),
         are_unused: template.trim().is_empty(),
     }
 }
@@ -120,6 +121,24 @@ fn reaches_further(instruction: &str) -> bool {
         inside.contains(",%") || inside.contains(", %")
     });
     is_repeated || (is_of_bit && by_register) || is_indexed
+}
+
+/// `16(%%rdi)`, `[x0, #16]`: an address in a register that is no operand's, and no stack's.
+fn names_address(template: &str) -> bool {
+    const STACK: [&str; 6] = ["rsp", "esp", "rbp", "ebp", "rip", "sp"];
+    let is_other = |rest: &str| {
+        let name = rest.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
+        name.starts_with(|c: char| c.is_ascii_lowercase()) && name.len() > 1 && !STACK.contains(&name)
+    };
+    let registers = template.match_indices("(%").map(|(at, _)| template[at + 2..].trim_start_matches('%'));
+    registers
+        .chain(
+            template
+                .match_indices('[')
+                .map(|(at, _)| &template[at + 1..])
+                .filter(|rest| rest.starts_with('x') && rest[1..].starts_with(|c: char| c.is_ascii_digit())),
+        )
+        .any(is_other)
 }
 
 /// `128(%1)`, `%c2(%1)`: an operand's register with a number before it; any register, where one is given an address

@@ -16,19 +16,25 @@ impl<'u> Reader<'u, '_> {
         children: &[Cursor<'u>],
     ) -> Option<Operator> {
         let is_number = matches!(self.tree.types[ty].kind, TypeKind::Scalar | TypeKind::Byte);
-        let [left, right] = children else { return None };
+        let [left, _] = children else { return None };
         let is_meant = kind == Kind::CompoundAssign || (kind == Kind::Binary && is_number);
         if !is_meant || self.known.is_some() {
             return None;
         }
-        let ([_, end], [start, _]) = (left.extent(), right.extent());
-        let between = self.texts.between(&self.tree, site.file, end, start);
-        if let Some(known) = between.as_deref().and_then(operator) {
+        if let Some(known) = self.operator_between(site, children) {
             return Some(known);
         }
         let text = self.texts.line_from(&self.tree, site)?;
         let mask = || self.macros.masks(text).filter(|_| is_address(*left));
         self.macros.operator(text).or_else(mask)
+    }
+
+    /// The operator in the text between two operands, where no macro writes it.
+    pub(super) fn operator_between(&mut self, site: Site, children: &[Cursor<'u>]) -> Option<Operator> {
+        let [left, right] = children else { return None };
+        let ([_, end], [start, _]) = (left.extent(), right.extent());
+        let between = self.texts.between(&self.tree, site.file, end, start);
+        between.as_deref().and_then(operator)
     }
 }
 
@@ -62,6 +68,8 @@ fn operator(text: &[u8]) -> Option<Operator> {
         b"-=" => Operator::Minus,
         b"&" => Operator::And,
         b"|" => Operator::Or,
+        b"^" => Operator::Xor,
+        b"==" | b"!=" => Operator::Equal,
         b"%" => Operator::Remainder,
         b"=" => Operator::Assign,
         _ => return None,

@@ -6,7 +6,7 @@ use super::seen_functions::SeenFunctions;
 use super::splitting::Splitting;
 use crate::libclang::{Cursor, Type as ClangType, Unit};
 use crate::member_facts::AllMemberFacts;
-use crate::tree::{DeclId, Kind, Name, Node, NodeId, RecordId, Site, Tree, Type, TypeId, TypeKind};
+use crate::tree::{DeclId, Kind, Name, Node, NodeId, Operator, RecordId, Site, Tree, Type, TypeId, TypeKind};
 use crate::variants::Variants;
 use clang_sys::*;
 use std::collections::{HashMap, HashSet};
@@ -235,10 +235,15 @@ impl<'u, 'r> Reader<'u, 'r> {
         self.generic += u32::from(is_generic);
         let value = self.constant((cursor, site), kind, ty, &children);
         let id = self.tree.nodes.len();
-        let is_moving = kind == Kind::Binary
-            && matches!(self.tree.types[ty].kind, TypeKind::Pointer(_))
-            && !children.first().is_some_and(|left| begins_with_operator(*left));
-        let is_minus = is_moving && self.is_subtraction(site);
+        let is_moving = kind == Kind::Binary && matches!(self.tree.types[ty].kind, TypeKind::Pointer(_));
+        let is_minus = is_moving
+            && match self.operator_between(site, &children) {
+                Some(known) => known == Operator::Minus,
+                None => {
+                    let is_inner = children.first().is_some_and(|left| begins_with_operator(*left));
+                    !is_inner && self.is_subtraction(site)
+                }
+            };
         let (operator, child_count) = (self.operator(kind, ty, site, &children), children.len());
         let node = Node { kind, ty, decl, site, children: Vec::new(), value, is_minus, operator };
         self.tree.nodes.push(node);

@@ -88,6 +88,7 @@ impl<'u> Reader<'u, '_> {
                     }
                 }
                 CXCursor_Constructor | CXCursor_Destructor => runs_code |= !child.is_defaulted(),
+                CXCursor_CXXMethod if child.spelling() == "operator=" => runs_code |= !child.is_defaulted(),
                 CXCursor_CXXMethod if child.is_defaulted() => is_ordered |= child.spelling() == "operator<=>",
                 CXCursor_FriendDecl => {
                     is_ordered |= child.children().iter().any(|known| known.spelling() == "operator<=>");

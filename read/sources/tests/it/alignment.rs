@@ -354,8 +354,9 @@ fn ends_of_sections_have_the_names_that_a_linker_script_gives_them() {
     asks(&both(own, walk), &Verdict::Refuse, "int is read at a fixed offset");
     let elsewhere = "static struct t one = { .low = 1 }; int g(void) { return one.low; }";
     movable(&both(elsewhere, walk));
+    let named = format!("{own} int g(void) {{ return one.low; }}");
     movable(&both(
-        own,
+        &named,
         &walk
             .replace("extern char entries_begin[], entries_end[];", "char entries_begin[8], entries_end[8];"),
     ));

@@ -1,5 +1,6 @@
 //! Every integration test of this crate, in one program.
 
+mod addresses;
 mod alignment;
 mod array_objects;
 mod beyond_members;
@@ -20,6 +21,7 @@ mod member_facts;
 mod numbers;
 mod one_name;
 mod program;
+mod roundabout;
 mod sizes_in_variables;
 mod splitting;
 mod texts;
