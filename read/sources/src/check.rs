@@ -10,7 +10,7 @@ use crate::judge::{Finding, Product, judge, unread_functions};
 use crate::libclang::{Library, Unit};
 use crate::patience::within;
 use crate::read::{SeenFunctions, normal, read};
-use crate::split_facts::SplitFacts;
+use crate::split_facts::{Dependence, SplitFacts, SplitHold};
 use crate::tree::Name;
 use crate::uses::{Checked, CheckedType, Use, UseKind, Verdict};
 use crate::variants::Variants;
@@ -139,6 +139,19 @@ pub fn check_with(
     for usr in variants.unclear(&facts) {
         let at = facts.records.get(&usr).map(|record| record.at.clone());
         findings.entry(usr).or_default().extend(at.map(unclear));
+    }
+    for (usr, found) in &findings {
+        let ended = found.iter().filter(|finding| finding.kind == UseKind::Ended);
+        let holds = ended.map(|finding| SplitHold {
+            member: None,
+            reason: finding.reason.clone(),
+            path: finding.at.file.to_string(),
+            line: finding.at.line,
+            on: Dependence::Address,
+        });
+        if let Some(facts) = facts.splitting.classes.get_mut(&**usr) {
+            facts.holds.extend(holds);
+        }
     }
     let is_opaque = |found: &BTreeSet<Finding>| {
         found.iter().any(|finding| matches!(finding.verdict, Verdict::Refuse | Verdict::Keep(_)))

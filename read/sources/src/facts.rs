@@ -435,6 +435,9 @@ pub(crate) struct Facts {
     pub(crate) read_as_cpp: BTreeSet<Name>,
     /// The types that units assume for functions of external linkage.
     pub(crate) signatures: BTreeSet<Slot>,
+    /// Addresses that are given, as something else than a pointer to an object, to a function that may end its life:
+    /// that function, the caller, the address.
+    pub(crate) ended: BTreeSet<(Name, Name, Value, Where)>,
     /// Objects in sections of their own.
     pub(crate) in_sections: BTreeSet<Value>,
     /// Variables in sections of their own: the name, the section, the object there.
@@ -594,6 +597,7 @@ impl Facts {
         self.read_as_cpp.extend(other.read_as_cpp);
         self.signatures.extend(other.signatures);
         self.exported.extend(other.exported);
+        self.ended.extend(other.ended);
         self.in_sections.extend(other.in_sections);
         self.section_variables.extend(other.section_variables);
         self.named_variables.extend(other.named_variables);

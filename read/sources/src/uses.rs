@@ -72,6 +72,8 @@ pub enum UseKind {
     Whole,
     /// Members are constructed and destroyed by code.
     Construction,
+    /// Its memory is given back as something else than an object.
+    Ended,
 }
 
 /// One use of a type.

@@ -4,7 +4,7 @@ use super::Collector;
 use super::convert::IN_MEMBERS;
 use crate::facts::{Act, PointerPlace, Reach, Source, Value};
 use crate::library_functions;
-use crate::tree::{Kind, Name, NodeId};
+use crate::tree::{Decl, Kind, Name, NodeId, RecordId};
 
 /// The place of the results of all threads.
 const RESULTS: &str = "given by threads";
@@ -19,6 +19,34 @@ impl Collector<'_> {
         };
         if !self.is_kernel {
             self.act(values, &act, at);
+        }
+    }
+
+    /// `free(bytes)`, which ends an object that does not show its type.
+    pub(super) fn note_ended(
+        &mut self,
+        decl: &Decl,
+        arguments: &[NodeId],
+        values: &[Vec<Value>],
+        id: NodeId,
+    ) {
+        let may_end = library_functions::ends_life(&decl.name) || library_functions::resizes(&decl.name);
+        if self.is_kernel || self.tree.is_cpp || !may_end {
+            return;
+        }
+        let at = self.at(id);
+        let caller = self.function.clone().unwrap_or_else(|| "".into());
+        for (&argument, values) in arguments.iter().zip(values) {
+            let record = self.record_behind(self.tree.uncast(argument));
+            // An element of a list of further arguments looks like the list.
+            let is_list = |record: &RecordId| {
+                self.tree.records[*record].names.iter().any(|name| name.starts_with("__va_list"))
+            };
+            if record.is_none_or(|record| is_list(&record)) {
+                let ended =
+                    values.iter().map(|value| (decl.usr.clone(), caller.clone(), value.clone(), at.clone()));
+                self.facts.ended.extend(ended);
+            }
         }
     }
 

@@ -79,6 +79,7 @@ impl Collector<'_> {
         if library_functions::ends_life(function) {
             self.act(&values.concat(), &Act::Freed, id);
         }
+        self.note_ended(decl, arguments, &values, id);
         let value = |at: usize| values.get(at).cloned().unwrap_or_default();
         self.note_aligned_call(function, arguments, &values, id);
         self.note_thread_result(function, arguments, &values, id);
@@ -201,6 +202,7 @@ impl Collector<'_> {
             self.pass_on_variadic(decl, argument);
             self.note_given_for(id, argument, arguments);
         }
+        self.note_ended(decl, arguments, &given, id);
         self.note_sizes(id, arguments);
         self.note_sizes_printed(decl, arguments, id);
         self.note_distances_given(&decl.usr, arguments);

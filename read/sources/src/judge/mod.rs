@@ -7,6 +7,7 @@ mod copies;
 mod direct_uses;
 mod distance_before;
 mod embedded;
+mod ended_objects;
 mod first_words;
 mod function_casts;
 mod further;
@@ -84,6 +85,7 @@ pub(crate) fn judge(facts: &Facts, product: &Product) -> BTreeMap<Name, BTreeSet
     judge.generated = judge.generated_code();
     judge.acts();
     judge.reached_from_outside();
+    judge.ended_objects();
     judge.copies();
     judge.signatures();
     judge.function_casts();

@@ -307,6 +307,11 @@ pub(crate) fn ends_life(name: &str) -> bool {
     ["free", "dealloc", "release", "delete"].iter().any(|part| name.contains(part))
 }
 
+/// True for the C library's functions that end an object's life and give its bytes a new place.
+pub(crate) fn resizes(name: &str) -> bool {
+    matches!(name, "realloc" | "reallocarray")
+}
+
 /// The same, for functions of the program: one that releases or deletes may only count, or look up what it is given.
 pub(crate) fn frees(name: &str) -> bool {
     let name = name.to_ascii_lowercase();

@@ -345,5 +345,7 @@ fn constraint(kind: UseKind) -> Constraint {
         UseKind::TrailingArray => Constraint::FlexibleArrayLast,
         UseKind::Assembly => Constraint::Assembly,
         UseKind::Construction => Constraint::ConstructorOrder,
+        // It concerns blocks, and no order.
+        UseKind::Ended => Constraint::NotInBlocks,
     }
 }

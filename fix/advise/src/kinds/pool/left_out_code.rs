@@ -18,6 +18,18 @@ pub(super) fn that_ends_memory(sources: &Sources, known: &[HeapCall]) -> Option<
     })
 }
 
+/// The first place of `__attribute__((cleanup(function)))`: clang shows no call of the function.
+pub(super) fn that_ends_scopes(sources: &Sources) -> Option<(String, u32)> {
+    const ATTRIBUTE: &str = "__attribute__";
+    sources.that_may_name(ATTRIBUTE).find_map(|(path, text)| {
+        let ends_scope = |(_, line): &(usize, &str)| {
+            line.split_once(ATTRIBUTE).is_some_and(|(_, rest)| rest.contains("cleanup"))
+        };
+        let (at, _) = text.lines().enumerate().find(ends_scope)?;
+        Some((path.to_owned(), u32::try_from(at + 1).unwrap_or(u32::MAX)))
+    })
+}
+
 /// The lines that have this word in code which some builds compile and others do not.
 fn in_conditions(lexed: &Lexed<'_>, word: &str) -> Vec<u32> {
     let mut conditions: Vec<Condition> = Vec::new();

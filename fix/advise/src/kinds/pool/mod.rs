@@ -143,6 +143,12 @@ fn plan(sources: &Sources, options: &Options, wanted: &WantedPool) -> Result<Poo
     if calls.makes.several && !calls.ending.is_empty() {
         return Err(refused("calls make several objects at once, and others end objects"));
     }
+    if let Some((path, line)) = left_out_code::that_ends_scopes(sources).filter(|_| !calls.ending.is_empty())
+    {
+        return Err(
+            refused("variables end by functions of their own, which may end its objects").at(&path, line)
+        );
+    }
     if let Some((path, line)) = left_out_code::that_ends_memory(sources, &split.heap_calls) {
         return Err(refused("code that other settings compile may end its objects").at(&path, line));
     }
@@ -169,7 +175,8 @@ fn needs_multiple(meaning: &Meaning, split: &SplitMeaning) -> Option<Binding> {
 
 /// A use by which other programs know the type: they may end its objects.
 fn leaves_program(meaning: &Meaning, names: &[String]) -> Option<Binding> {
-    holds_of(meaning, names).find(|hold| hold.constraint == Constraint::CrossesAbi).cloned()
+    let leads_out = [Constraint::CrossesAbi, Constraint::Assembly];
+    holds_of(meaning, names).find(|hold| leads_out.contains(&hold.constraint)).cloned()
 }
 
 /// The uses that hold members of the type with one of these names.

@@ -315,6 +315,52 @@ fn files_that_make_and_end_objects_share_the_functions() {
     assert_eq!(output(&[("a.c", before.as_str())].into()), output(&[("a.c", after.as_str())].into()));
 }
 
+/// The tree with these lines before `main`, which gives an object to `lose`.
+fn lost(above: &str) -> String {
+    let given = "    tree_t *root = NULL;\n    if (getenv(\"LOST\"))\n        lose(add(NULL, 1));\n";
+    with(above).replace("    tree_t *root = NULL;\n", given)
+}
+
+#[test]
+fn objects_that_reach_the_allocator_by_other_pointers_stay_where_they_are() {
+    let other = "free() is given an object by a pointer of another type";
+    for (above, reason) in [
+        (
+            "int drop();\nvoid lose(tree_t *of) { drop(of); }\nint drop(p) char *p; { free(p); return 0; }",
+            other,
+        ),
+        (
+            "#include <stdarg.h>\nvoid drop(int n, ...) { va_list ap; va_start(ap, n); free(va_arg(ap, void *)); va_end(ap); }\n\
+            void lose(tree_t *of) { drop(1, of); }",
+            other,
+        ),
+        (
+            "static void end_it(void *p) { free(*(void **)p); }\n\
+            void lose(tree_t *of) { __attribute__((cleanup(end_it))) tree_t *own = of; own->value++; }",
+            "variables end by functions of their own",
+        ),
+        (
+            "void drop(tree_t *all[2]) { void **p = (void **)all; free(p[0]); }\n\
+            void lose(tree_t *of) { tree_t *all[2] = { of, 0 }; drop(all); }",
+            "a pointer to pointers to objects changes its type",
+        ),
+    ] {
+        refused(&[("a.c", &lost(above))], reason);
+    }
+    for (above, elsewhere) in [
+        ("int drop();\nvoid lose(tree_t *of) { drop(of); }", "int drop(void *p) { free(p); return 0; }"),
+        (
+            "tree_t *shared;\nvoid lose(tree_t *of) { shared = of; }",
+            "extern void *shared;\nvoid drop(void) { free(shared); }",
+        ),
+    ] {
+        let elsewhere = format!("#include <stdlib.h>\n{elsewhere}\n");
+        refused(&[("a.c", &lost(above)), ("b.c", &elsewhere)], other);
+    }
+    pooled(&[("a.c", &lost("void lose(tree_t *of) { free(of); }"))]);
+    pooled(&[("a.c", &lost("static char *kept;\nvoid lose(tree_t *of) { free(kept); free(of); }"))]);
+}
+
 #[test]
 fn objects_that_may_reach_the_allocator_stay_where_they_are() {
     let array = "tree_t *many(unsigned n) { return malloc(n * sizeof(tree_t)); }";

@@ -4,7 +4,7 @@
 use crate::libclang::{Cursor, Type as ClangType};
 use crate::read::reader::Reader;
 use crate::read::splitting::nodes::{
-    IN_UNION, INSIDE, bare, is_array_kind, is_attribute, is_null, uncast, unqualified,
+    IN_UNION, INSIDE, bare, decays, is_attribute, is_null, uncast, unqualified,
 };
 use clang_sys::*;
 use lineup_model::object_uses::HeldPart;
@@ -123,7 +123,7 @@ impl<'u> Reader<'u, '_> {
             return;
         }
         let is_same = unqualified(to) == unqualified(from)
-            || is_array_kind(from.kind())
+            || decays(from, to)
             || matches!(from.kind(), CXType_FunctionProto | CXType_FunctionNoProto);
         if target.is_empty() && !is_same && !is_null(inner) {
             let mut held = self.classes_behind(to);

@@ -5,7 +5,9 @@
 //! `arrays.rs`). So each other way to get one holds: a member or a parameter of the type, a value of it, a pointer that
 //! was one to something else.
 
-use super::nodes::{IN_UNION, INSIDE, bare, is_array_kind, is_function, is_null, uncast, unqualified};
+use super::nodes::{
+    IN_UNION, INSIDE, bare, decays, is_array_kind, is_function, is_null, uncast, unqualified,
+};
 use crate::libclang::{Cursor, Location, Type as ClangType};
 use crate::read::reader::Reader;
 use crate::split_facts::Dependence;
@@ -180,7 +182,7 @@ impl<'u> Reader<'u, '_> {
         }
         // Functions and arrays become pointers to what they are.
         let is_same = unqualified(to) == unqualified(from)
-            || is_array_kind(from.kind())
+            || decays(from, to)
             || matches!(from.kind(), CXType_FunctionProto | CXType_FunctionNoProto);
         if target.is_empty() && !is_same && !is_void_pointer(to) && !is_void_pointer(from) {
             let mut held = self.classes_behind(to);

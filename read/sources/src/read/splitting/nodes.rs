@@ -28,6 +28,15 @@ pub(in crate::read) fn is_array_kind(kind: CXTypeKind) -> bool {
     matches!(kind, CXType_ConstantArray | CXType_IncompleteArray | CXType_VariableArray)
 }
 
+/// An array becomes a pointer to its elements, or to bytes.
+pub(in crate::read) fn decays(from: ClangType<'_>, to: ClangType<'_>) -> bool {
+    let is_element = |to: ClangType<'_>| {
+        let own = from.element().map(|of| unqualified(of.canonical()));
+        to.kind() == CXType_Void || own.is_none_or(|own| own == unqualified(to))
+    };
+    is_array_kind(from.kind()) && to.pointee().is_none_or(|to| is_element(to.canonical()))
+}
+
 pub(in crate::read) fn is_array(ty: ClangType<'_>) -> bool {
     is_array_kind(ty.canonical().kind())
 }
