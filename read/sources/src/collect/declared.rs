@@ -53,10 +53,22 @@ impl Collector<'_> {
                 .tree
                 .decl_of(below)
                 .is_some_and(|decl| crate::library_functions::rule(&decl.name).is_some());
-            (node.kind == Kind::Cast && to_bytes)
+            (node.kind == Kind::Cast && (to_bytes || self.is_cast_of_dependent(below)))
                 || node.kind == Kind::SizeOf
                 || (node.kind == Kind::DeclRef && called)
         })
+    }
+
+    /// `reinterpret_cast<const int *>(&object)` of an object whose type a template's parameter is.
+    fn is_cast_of_dependent(&self, cast: NodeId) -> bool {
+        let tree = self.tree;
+        let node = tree.node(cast);
+        let kind_behind = |ty: TypeId| tree.pointee(ty).map(|to| tree.ty(to).kind);
+        let Some(&inner) = node.children.last() else { return false };
+        let from = tree.node(inner).ty;
+        let is_dependent =
+            tree.ty(from).kind == TypeKind::Dependent || kind_behind(from) == Some(TypeKind::Dependent);
+        is_dependent && matches!(kind_behind(node.ty), Some(TypeKind::Scalar | TypeKind::Pointer(_)))
     }
 
     pub(super) fn variable(&mut self, id: NodeId) -> Vec<Value> {

@@ -1,6 +1,7 @@
 //! From facts and flows to verdicts.
 
 mod alignment;
+mod base_templates;
 mod blocks;
 mod contents;
 mod copies;
@@ -86,6 +87,7 @@ pub(crate) fn judge(facts: &Facts, product: &Product) -> BTreeMap<Name, BTreeSet
     judge.acts();
     judge.reached_from_outside();
     judge.ended_objects();
+    judge.base_templates();
     judge.copies();
     judge.signatures();
     judge.function_casts();

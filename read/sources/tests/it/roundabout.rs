@@ -200,3 +200,25 @@ fn assignments_of_members_run_in_their_order() {
     );
     movable(&member("in &operator=(const in &from) = default;"));
 }
+
+#[test]
+fn templates_that_cast_their_parameter_look_at_bytes() {
+    let of = |text: &str| Program::cpp(&format!("{text} struct t : of<t> {{ int a; long b; short c; }};"));
+    let base =
+        |body: &str| format!("template<class T> struct of {{ int first() const {{ return {body}; }} }};");
+    let cast = base("*reinterpret_cast<const int *>(static_cast<const T *>(this))");
+    asks(&of(&cast), &Verdict::Refuse, "its base class is made by the template of, which looks at bytes");
+    movable(&of(&base("static_cast<const T *>(this)->c")));
+    let function = |body: &str| {
+        Program::cpp(&format!(
+            "template<class T> int first(const T *of) {{ return {body}; }}
+            struct t {{ int a; long b; short c; }}; int f(t *x) {{ return first(x); }}"
+        ))
+    };
+    asks(
+        &function("*(const int *)of"),
+        &Verdict::Refuse,
+        "it is given to the template first(), which looks at bytes",
+    );
+    movable(&function("of->c"));
+}
