@@ -173,7 +173,7 @@ impl Collector<'_> {
     /// which are no addresses themselves.
     fn addresses_within(&mut self, number: NodeId) -> Vec<Value> {
         let tree = self.tree;
-        let inner = tree.uncast(number);
+        let inner = self.initial(number);
         let node = tree.node(inner);
         let is_pointer = |&side: &NodeId| tree.pointee(tree.node(side).ty).is_some();
         match (node.kind, &node.children[..]) {
@@ -203,8 +203,8 @@ impl Collector<'_> {
         let tree = self.tree;
         let inside: Vec<NodeId> = tree.below(left).into_iter().chain(tree.below(right)).collect();
         let cut = |&id: &NodeId| {
-            let rounded = tree.node(id).decl.and_then(|decl| self.rounded.get(&decl).copied());
-            self.lowest_bits_cut(id).or(rounded)
+            let first = tree.node(id).decl.and_then(|decl| self.initials.get(&decl));
+            self.lowest_bits_cut(id).or_else(|| self.lowest_bits_cut(tree.uncast(*first?)))
         };
         let Some(bytes) = inside.iter().filter_map(cut).max() else { return };
         let is_address = |&&inner: &&NodeId| {
@@ -221,12 +221,19 @@ impl Collector<'_> {
     }
 
     /// `uintptr_t up = (address + 15) & ~15`.
-    pub(super) fn note_rounded(&mut self, variable: NodeId, value: NodeId) {
-        let tree = self.tree;
-        let bytes = self.lowest_bits_cut(tree.uncast(value));
-        if let (Some(decl), Some(bytes)) = (tree.node(variable).decl, bytes) {
-            self.rounded.insert(decl, bytes);
+    pub(super) fn note_initial(&mut self, variable: NodeId, value: NodeId) {
+        if let Some(decl) =
+            self.tree.node(variable).decl.filter(|_| self.is_plain(self.tree.node(variable).ty))
+        {
+            self.initials.insert(decl, value);
         }
+    }
+
+    /// The first value of a variable that stands there, or what stands there itself; without casts.
+    pub(super) fn initial(&self, id: NodeId) -> NodeId {
+        let inner = self.tree.uncast(id);
+        let first = self.tree.node(inner).decl.and_then(|decl| self.initials.get(&decl));
+        first.map_or(inner, |&first| self.tree.uncast(first))
     }
 
     /// The unit to which a number is rounded, or the one in which it is counted: `a & ~15`, `a / 16`, `a >> 4`,

@@ -92,7 +92,7 @@ impl Collector<'_> {
             return Vec::new();
         }
         let values = self.kept(last);
-        self.note_rounded(id, last);
+        self.note_initial(id, last);
         if let Some(place) = place {
             self.flow(&values, &place);
             self.note_distances(last, &NumberPlace { table: None, place });

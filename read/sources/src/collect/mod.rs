@@ -42,7 +42,7 @@ pub(crate) fn collect(tree: &Tree, is_kernel: bool) -> Facts {
         function: None,
         table: None,
         above: Vec::new(),
-        rounded: HashMap::new(),
+        initials: HashMap::new(),
     };
     collector.records();
     for &root in &tree.roots {
@@ -69,8 +69,8 @@ struct Collector<'t> {
     table: Option<Name>,
     /// The nodes around the present one, outermost first.
     above: Vec<NodeId>,
-    /// Variables that begin as a number without its lowest bits, with the unit to which it is rounded.
-    rounded: HashMap<DeclId, u64>,
+    /// The first values of variables that are numbers.
+    initials: HashMap<DeclId, NodeId>,
 }
 
 impl Collector<'_> {

@@ -117,7 +117,7 @@ impl Collector<'_> {
     /// `offsetof(struct t, m) == 8`, `offsetof(struct t, m) == offsetof(struct other, m)`. A number that is not written
     /// there may itself come from the layout.
     pub(super) fn note_offset_compared(&mut self, offset: NodeId, other: NodeId, at: NodeId) {
-        let inner = self.tree.uncast(offset);
+        let inner = self.initial(offset);
         let found =
             (self.tree.node(inner).kind == Kind::OffsetOf).then(|| self.offset_member(inner)).flatten();
         let is_written = self.tree.node(self.tree.uncast(other)).value.is_some();

@@ -70,7 +70,7 @@ impl Collector<'_> {
     /// `n == sizeof(struct t)`, `case sizeof(struct t):`: objects are known by their size.
     pub(super) fn note_size_shown(&mut self, measured: NodeId, how: &str, at: NodeId) {
         let tree = self.tree;
-        let node = tree.node(tree.uncast(measured));
+        let node = tree.node(self.initial(measured));
         let ty =
             node.children.first().map(|&child| tree.node(child).ty).filter(|_| node.kind == Kind::SizeOf);
         if let Some(usr) = ty.and_then(|ty| tree.record_of(ty)).and_then(|record| self.usr(record)) {

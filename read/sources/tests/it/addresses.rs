@@ -36,6 +36,7 @@ fn a_test_of_joined_addresses_is_one_of_each() {
         "return (((uintptr_t)x->v ^ (uintptr_t)y) & 15) == 0;",
         "return ((char *)x->v - (char *)y) % 16 == 0;",
         "return ((unsigned)(uintptr_t)x->v & 15) == 0;",
+        "unsigned char low = (unsigned char)(uintptr_t)x->v; return (low & 15) == 0;",
         "uintptr_t mask = 15; return ((uintptr_t)x->v & mask) == 0;",
     ];
     for body in tested {
@@ -51,6 +52,7 @@ fn a_size_that_code_compares_or_prints_stays() {
     let size = |body: &str| Program::c(&format!("{types} int f(struct t *x, unsigned long n) {{ {body} }}"));
     let shown = [
         ("return n == sizeof(struct t);", "its size is compared, so its size stays"),
+        ("unsigned long size = sizeof *x; return size == 32;", "its size is compared, so its size stays"),
         ("return sizeof *x != n;", "its size is compared, so its size stays"),
         (
             "switch (n) { case sizeof(struct t): return 1; case 24: return 2; } return 0;",
@@ -64,6 +66,7 @@ fn a_size_that_code_compares_or_prints_stays() {
     }
     movable(&size("return sizeof *x <= 64 || n < sizeof *x;"));
     movable(&size("return n / sizeof *x == 4;"));
+    movable(&size("unsigned long size = sizeof *x; return n >= size;"));
 }
 
 #[test]
@@ -74,6 +77,7 @@ fn an_offset_that_is_compared_with_a_number_holds_its_member() {
         |body: &str| Program::c(&format!("{types} struct o o; int f(struct t *x, size_t n) {{ {body} }}"));
     let reason = "code compares the offset of c with a number";
     asks(&offset("return offsetof(struct t, c) == 16;"), &keep(&["c"]), reason);
+    asks(&offset("size_t at = offsetof(struct t, c); return at == 16;"), &keep(&["c"]), reason);
     asks(&offset("return offsetof(struct t, c) != offsetof(struct o, f);"), &keep(&["c"]), reason);
     let asked = checked(&offset("return n == offsetof(struct t, c);"));
     assert!(!asked.uses.iter().any(|used| used.reason == reason), "{:#?}", asked.uses);
