@@ -1,7 +1,7 @@
 //! Candidates of pools: each type alone, all types together, and these on huge pages.
 
 use super::candidate::{Candidate, Candidates};
-use super::stalling::{LEAST, Stalling};
+use super::stalling::{LEAST, Stalling, StallingObject};
 use lineup_advise::options::{Options, WantedPool};
 use lineup_advise::pool::refusal;
 use lineup_advise::sources::Sources;
@@ -18,13 +18,12 @@ pub(crate) fn candidates(sources: &Sources, options: &Options, stalling: &Stalli
     let is_own = |name: &String| options.meaning.splits.iter().any(|split| split.names.contains(name));
     let own = stalling.objects().iter().filter(|object| is_own(&object.type_name));
     let objects = own.map(|object| {
-        let saved = 1.0 - object.size_bytes as f64 / malloc_bytes(object.size_bytes) as f64;
         let wanted = WantedPool {
             type_name: object.type_name.clone(),
             size_bytes: object.size_bytes,
             is_on_huge_pages: false,
         };
-        (wanted, object.share * saved)
+        (wanted, bound(object))
     });
     let mut objects: Vec<(WantedPool, f64)> = objects.filter(|(_, bound)| *bound >= LEAST).collect();
     objects.sort_by(|(_, one), (_, other)| other.total_cmp(one));
@@ -58,6 +57,16 @@ pub(crate) fn candidates(sources: &Sources, options: &Options, stalling: &Stalli
         all.list.push(Candidate { pools: huge, words, ..Candidate::default() });
     }
     all
+}
+
+/// True where objects of some type stall enough, whoever declares it.
+pub(crate) fn may_gain(stalling: &Stalling) -> bool {
+    stalling.objects().iter().any(|object| bound(object) >= LEAST)
+}
+
+/// The stalls of a type for headers and room behind its objects, as a share of all.
+fn bound(object: &StallingObject) -> f64 {
+    object.share * (1.0 - object.size_bytes as f64 / malloc_bytes(object.size_bytes) as f64)
 }
 
 fn in_words(wanted: &WantedPool, bound: f64) -> String {

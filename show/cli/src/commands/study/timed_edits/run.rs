@@ -100,6 +100,13 @@ impl TimedEdits<'_> {
         if units == Units::Unread {
             return Ok((kind.without(format!("not tried: --no-clang leaves the {read} unread")), None));
         }
+        // Where that is known already, nothing is built for nothing.
+        if known.as_ref().is_some_and(|known| kind == EditKind::Pools && !pools::may_gain(known)) {
+            return Ok((kind.without(no_candidate(kind, 0)), None));
+        }
+        if known.as_ref().is_some_and(|known| kind == EditKind::Prefetches && known.functions().is_empty()) {
+            return Ok((kind.without(NO_FUNCTION), None));
+        }
         let plan = self.plan;
         self.stages.stage(&format!("building the program whose {read} are read"));
         let scratch = Scratch::new(&plan.source, &plan.build, &plan.out, self.interrupts)?;
@@ -128,8 +135,7 @@ impl TimedEdits<'_> {
             EditKind::Prefetches => {
                 let functions = stalling.functions();
                 if functions.is_empty() {
-                    let why = "not tried: no function stalls for 1 % of the modelled stalls";
-                    return Ok((kind.without(why), None));
+                    return Ok((kind.without(NO_FUNCTION), None));
                 }
                 self.stages.stage("reading the loops of functions that stall");
                 let chases = match chases(&reading, &unchanged.path, &functions) {
@@ -312,6 +318,9 @@ struct ReadBuild<'r> {
     unchanged: &'r Tree,
     meaning: &'r Meaning,
 }
+
+/// The reason why no prefetch is tried.
+const NO_FUNCTION: &str = "not tried: no function stalls for 1 % of the modelled stalls";
 
 /// The reason why nothing is tried.
 fn no_candidate(kind: EditKind, refused: usize) -> String {
