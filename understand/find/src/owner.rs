@@ -77,6 +77,18 @@ pub(crate) fn spot(namer: &mut Namer<'_>, named: Named, address: u64, size_bytes
     (Spot::whole(owner), 0)
 }
 
+/// A struct that a type holds in more bytes has a layout of its own.
+const LEAST_EMBEDDED_BYTES: u64 = 64;
+
+/// The spot in the struct that an object holds there, and how far into that it lies; the same without one.
+pub(crate) fn within(namer: &mut Namer<'_>, (spot, offset): (Spot, u64), size_bytes: u64) -> (Spot, u64) {
+    let Owner::Type(outer) = spot.owner else { return (spot, offset) };
+    match namer.catalog().embedded(outer, offset, LEAST_EMBEDDED_BYTES) {
+        Some((ty, offset)) => (member(namer, ty, offset, size_bytes), offset),
+        None => (spot, offset),
+    }
+}
+
 /// The object among parts, and the offset in it.
 fn object(parts: &[Part]) -> Option<(Ty, u64)> {
     parts.iter().find_map(|part| match part.owner {

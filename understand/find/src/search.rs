@@ -133,7 +133,7 @@ fn is_entry(recorded: &Recorded, debug: &[Option<DebugInfo>], pc: u64) -> bool {
 
 /// Contention between threads of a program.
 fn between(recorded: &Recorded, naming: &mut Naming<'_>, line_bytes: u64) -> Between {
-    let mut between = Between::of(&recorded.windows, &naming.points, &naming.spots, line_bytes);
+    let mut between = Between::of(&recorded.windows, &naming.object_points, &naming.spots, line_bytes);
     between.leave_out_little(&mut naming.namer);
     between
 }

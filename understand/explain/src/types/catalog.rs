@@ -40,6 +40,7 @@ pub struct Catalog<'a> {
     all: Vec<Described>,
     fields: HashMap<(Ty, u64, u64), Option<Rc<Field>>>,
     held: HashMap<(Ty, u64, Ty), bool>,
+    pub(super) embedded: HashMap<(Ty, u64, u64), Option<(Ty, u64)>>,
 }
 
 /// The place of an address in a type.
@@ -65,6 +66,7 @@ impl<'a> Catalog<'a> {
             all: Vec::new(),
             fields: HashMap::default(),
             held: HashMap::default(),
+            embedded: HashMap::default(),
         }
     }
 

@@ -2,4 +2,5 @@
 
 pub mod catalog;
 pub mod congruence;
+mod embedded;
 pub mod fields;

@@ -42,8 +42,10 @@ pub(crate) struct Naming<'a> {
     /// By number.
     pub(crate) spots: Vec<Spot>,
     numbers: HashMap<Spot, u32>,
-    /// For each window, the points of its accesses in their order.
+    /// For each window, the points of its accesses in their order, in the innermost structs that have a layout.
     pub(crate) points: Vec<Vec<Point>>,
+    /// The same in whole objects: threads meet there.
+    pub(crate) object_points: Vec<Vec<Point>>,
     /// For each window, the accesses to large objects on stacks.
     pub(crate) large_locals: Vec<Vec<LocalAccess>>,
 }
@@ -78,12 +80,13 @@ impl<'a> Naming<'a> {
             spots: Vec::new(),
             numbers: HashMap::default(),
             points: Vec::new(),
+            object_points: Vec::new(),
             large_locals: Vec::new(),
         };
         let mut is_large: HashMap<Ty, bool> = HashMap::default();
         for window in &recorded.windows {
             let mut context = AccessContext::default();
-            let mut points = Vec::new();
+            let (mut points, mut object_points) = (Vec::new(), Vec::new());
             let mut locals = Vec::new();
             let sites = window.sites.iter().copied().chain(std::iter::repeat(0));
             for (access, site) in accesses(window).zip(sites) {
@@ -97,11 +100,13 @@ impl<'a> Naming<'a> {
                     locals.push(LocalAccess { number: points.len() as u32, ty, variable, base });
                 }
                 let size_bytes = u64::from(access.size_bytes);
-                let (spot, offset) = owner::spot(&mut naming.namer, named, access.address, size_bytes);
-                let offset = u32::try_from(offset).unwrap_or(u32::MAX);
-                points.push(Point { spot: naming.number(spot), offset, site });
+                let of_object = owner::spot(&mut naming.namer, named, access.address, size_bytes);
+                let inner = owner::within(&mut naming.namer, of_object, size_bytes);
+                points.push(naming.point(inner, site));
+                object_points.push(naming.point(of_object, site));
             }
             naming.points.push(points);
+            naming.object_points.push(object_points);
             naming.large_locals.push(locals);
         }
         Ok(naming)
@@ -117,6 +122,10 @@ impl<'a> Naming<'a> {
     fn places_object(&mut self, ty: Ty, offset: u64, size_bytes: u64) -> bool {
         let field = self.namer.catalog().field(ty, offset, size_bytes);
         field.is_some_and(|field| field.stride_bytes.is_none())
+    }
+
+    fn point(&mut self, (spot, offset): (Spot, u64), site: u32) -> Point {
+        Point { spot: self.number(spot), offset: u32::try_from(offset).unwrap_or(u32::MAX), site }
     }
 
     fn number(&mut self, spot: Spot) -> u32 {
@@ -139,7 +148,8 @@ impl<'a> Naming<'a> {
         let spot = match self.namer.name_by_code(&access)? {
             Some(named) => {
                 let named = self.namer.or_copied(pc, named);
-                owner::spot(&mut self.namer, named, address, 1).0
+                let of_object = owner::spot(&mut self.namer, named, address, 1);
+                owner::within(&mut self.namer, of_object, 1).0
             }
             None => Spot::UNNAMED,
         };
