@@ -20,10 +20,27 @@ pub enum Kind {
     BoxedVariant,
     /// Objects of the bytes of their members alone, without the holes that alignment leaves in them and in what they hold.
     NoHoles,
+    /// Integers of four bytes and more, and pointers, of half their bytes. The values are not seen: it is a bound for a
+    /// person who knows them.
+    Narrow,
+    /// Objects loaded ahead of their use. It is a bound for a person who knows where their addresses are known early.
+    Prefetch,
     /// Code without the code between that is not executed.
     Code,
     /// Data of different threads on lines of their own.
     OwnLines,
+}
+
+impl Kind {
+    /// Whether a change depends on what nobody sees in a run: on values, or on the place where an address is known.
+    pub fn is_conditional(self) -> bool {
+        matches!(self, Kind::Narrow | Kind::Prefetch)
+    }
+
+    /// The part of its bound that counts in the order of findings: what depends on that counts half.
+    pub fn weight(self) -> f64 {
+        if self.is_conditional() { 0.5 } else { 1.0 }
+    }
 }
 
 /// The evidence for a finding.

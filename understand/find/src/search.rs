@@ -157,6 +157,14 @@ fn parted(judged: Vec<Judged>) -> (Vec<Footprint>, Vec<(String, NoFinding)>) {
     (footprints, reasons)
 }
 
+/// A change that depends on values or addresses that nobody sees is no finding where another layout saves lines.
+fn leave_out_conditional(found: &mut Vec<Finding>, footprints: &[Footprint]) {
+    found.retain(|finding| {
+        let has_other = footprints.iter().any(|one| Some(&one.subject) == finding.subject.as_ref());
+        !finding.kind.is_conditional() || !has_other
+    });
+}
+
 impl Work<'_, '_> {
     /// Habits that a person changes by hand.
     fn habits(&mut self, points: &[Vec<Point>], line_bytes: u64, all_cycles: f64) -> Habits {
@@ -213,11 +221,13 @@ impl Work<'_, '_> {
         let all = found.len();
         found.retain(|finding| finding.gain.max(finding.gain_by_time()) >= self.options.least_gain);
         let below_threshold = all - found.len();
-        found.sort_by(|one, other| other.gain_by_time().total_cmp(&one.gain_by_time()));
+        let weighed = |finding: &Finding| finding.gain_by_time() * finding.kind.weight();
+        found.sort_by(|one, other| weighed(other).total_cmp(&weighed(one)));
         found.truncate(self.options.most_findings);
         let by_hand: Vec<(String, Option<String>)> =
             judged.iter().map(|one| (one.name.clone(), one.by_hand.clone())).collect();
         let (footprints, mut reasons) = parted(judged);
+        leave_out_conditional(&mut found, &footprints);
         reasons.extend(of_libraries);
         let shown = (found.as_slice(), footprints.as_slice());
         let of_cycles = stalls.cycles() as f64 / self.modelled_cycles();
@@ -337,7 +347,7 @@ impl Work<'_, '_> {
         let what = (best.kind, &gain.evidence, map.as_ref());
         let (by_hand, next) =
             self.edit_and_next((gain.subject, subject.as_deref()), what, &worth, &functions);
-        let is_written = self.is_written(best.kind, gain.subject);
+        let is_written = self.is_written(best.kind, gain.subject) && !best.kind.is_conditional();
         Some(Finding {
             next,
             by_hand,
@@ -372,6 +382,12 @@ impl Work<'_, '_> {
             .find(|other| *other == Kind::Order || self.is_written(*other, subject));
         let by_hand = match (&library, name) {
             (Some(library), Some(name)) => Some(manual_edits::of_library(name, library)),
+            (_, Some(_)) if kind == Kind::Narrow => self.smaller_members(subject, is_written),
+            (_, Some(name)) if kind == Kind::Prefetch => {
+                let smaller =
+                    worth.contains(&Kind::Narrow).then(|| self.smaller_members(subject, false)).flatten();
+                Some(manual_edits::ahead(name, is_written, smaller))
+            }
             (_, Some(name)) if self.options.next.is_none() => {
                 let edit = manual_edits::edit(name, (kind, is_written), evidence, map);
                 edit.map(|edit| edit + manual_edits::instead(is_written, instead))
@@ -388,8 +404,8 @@ impl Work<'_, '_> {
     /// Whether a study writes an edit of this kind in the language of a type.
     fn is_written(&mut self, kind: Kind, subject: Subject) -> bool {
         match kind {
-            Kind::Split => self.is_in(subject, &[Language::C, Language::Cpp]),
-            Kind::Columns => self.is_in(subject, &[Language::C]),
+            Kind::Split | Kind::Prefetch => self.is_in(subject, &[Language::C, Language::Cpp]),
+            Kind::Columns | Kind::Narrow => self.is_in(subject, &[Language::C]),
             kind => kind == Kind::Boxed,
         }
     }

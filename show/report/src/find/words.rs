@@ -45,6 +45,8 @@ pub fn layout(kind: Kind) -> &'static str {
         Kind::Boxed => "cold members in a Box",
         Kind::BoxedVariant => "its largest variant in a Box",
         Kind::NoHoles => "its holes filled",
+        Kind::Narrow => "its wide integers and pointers half as wide",
+        Kind::Prefetch => "its lines loaded ahead",
         Kind::Code => "executed code side by side",
         Kind::OwnLines => "data of each thread on lines of its own",
     }

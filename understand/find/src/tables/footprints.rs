@@ -83,6 +83,16 @@ impl Work<'_, '_> {
         manual_edits::smaller(size_bytes, Wide::of(types, described.id), is_of_malloc)
     }
 
+    /// The same for a finding of that kind.
+    pub(crate) fn smaller_members(&mut self, subject: Subject, is_written: bool) -> Option<String> {
+        let Subject::Type(ty) = subject else { return None };
+        let (types, described) = self.naming.namer.catalog().table(ty)?;
+        let size_bytes = types.size_bytes(described.id)?;
+        let words = manual_edits::smaller(size_bytes, Wide::of(types, described.id), false)?;
+        let by_study = "; lineup study makes integers smaller where the sources bound their values";
+        Some(words + if is_written { by_study } else { "" })
+    }
+
     fn footprint(&mut self, bench: &Bench<'_>, name: &str, demand: Demand) -> Result<Footprint, NoFinding> {
         let Some(first) = demand.first() else { return Err(NoFinding::NothingToMove) };
         let saves = first.now - first.after;
@@ -175,7 +185,23 @@ pub(crate) fn ranking(findings: &Findings) -> Vec<Ranked> {
     });
     let alone = alone.map(|(one, place)| (one.bound, place));
     let mut ranked: Vec<(f64, Ranked)> = of_stalls.chain(alone).collect();
+    let kind = |place: &Ranked| match *place {
+        Ranked::Findings(index) => findings.findings[index].kind,
+        Ranked::Footprints(index) => findings.footprints[index].kind,
+    };
+    // All code holds that of each function: there is no more to gain from both.
+    let all_code = |finding: &Finding| finding.kind == Kind::Code && finding.subject.is_none();
+    let has_all_code = findings.findings.iter().any(all_code);
+    let is_part = |place: &Ranked| match *place {
+        Ranked::Findings(index) => {
+            has_all_code && kind(place) == Kind::Code && !all_code(&findings.findings[index])
+        }
+        Ranked::Footprints(_) => false,
+    };
+    let weighed = |(bound, place): &(f64, Ranked)| bound * kind(place).weight();
     // Where bounds are equal, the findings keep their order.
-    ranked.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+    ranked.sort_by(|one, other| {
+        is_part(&one.1).cmp(&is_part(&other.1)).then(weighed(other).total_cmp(&weighed(one)))
+    });
     ranked.into_iter().map(|(_, place)| place).collect()
 }

@@ -62,7 +62,7 @@ pub(crate) fn edit(
             };
             format!("{hole_bytes} of the {size_bytes} bytes of {name} are no member's: {fill}")
         }
-        Kind::Order | Kind::Code | Kind::OwnLines => return None,
+        Kind::Order | Kind::Narrow | Kind::Prefetch | Kind::Code | Kind::OwnLines => return None,
     };
     Some(match is_written {
         true => format!("lineup study writes this where the sources allow it: {sketch}"),
@@ -88,6 +88,15 @@ pub(crate) fn smaller(size_bytes: u64, wide: Wide, is_of_malloc: bool) -> Option
     let classes = classes.unwrap_or_default();
     (!members.is_empty())
         .then(|| format!("by hand, fewer bytes: of its {size_bytes}, {}{classes}", members.join(", ")))
+}
+
+/// Loads ahead, in words.
+pub(crate) fn ahead(name: &str, is_written: bool, smaller: Option<String>) -> String {
+    let by_study = if is_written { "; lineup study tries prefetches in loops" } else { "" };
+    let smaller = smaller.map(|edit| format!("; else {edit}")).unwrap_or_default();
+    format!(
+        "by hand: a prefetch of {name} where its address is known, or fewer pointers on the way to it{by_study}{smaller}"
+    )
 }
 
 /// The words for the edit that a study makes where it does not make this one.

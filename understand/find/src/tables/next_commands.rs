@@ -24,16 +24,18 @@ impl Work<'_, '_> {
         let again = &self.options.again;
         let regions = functions.iter().flat_map(|name| ["--region".to_owned(), name.clone()]);
         let regions: Vec<String> = regions.collect();
-        let join = |first: &[&str], own: &[String], command: &[String]| {
+        let join_all = |first: &[&str], own: &[String], command: &[String]| {
             let first = first.iter().map(|word| (*word).to_owned());
-            let own = own.iter().chain(&regions).cloned().chain(["--".to_owned()]);
+            let own = own.iter().cloned().chain(["--".to_owned()]);
             shell_words::join(first.chain(own).chain(command.iter().cloned()).collect::<Vec<String>>())
         };
-        let study = |option: &'static [&'static str]| {
-            let own = [again.build.as_slice(), &again.recorder, &again.run].concat();
-            let command = if again.studied.is_empty() { command } else { &again.studied };
-            join(&[&["lineup", "study"], option].concat(), &own, command)
+        let join = |first: &[&str], own: &[String], command: &[String]| {
+            join_all(first, &[own, &regions].concat(), command)
         };
+        let own = || [again.build.as_slice(), &again.recorder, &again.run].concat();
+        let studied = if again.studied.is_empty() { command } else { &again.studied };
+        let study = |option: &[&str]| join(&[&["lineup", "study"], option].concat(), &own(), studied);
+        let study_all = |option: &[&str]| join_all(&[&["lineup", "study"], option].concat(), &own(), studied);
         if let Some(next) = &self.options.next {
             let hottest =
                 || self.hottest().into_iter().flat_map(|name| ["--region".to_owned(), name]).collect();
@@ -54,6 +56,7 @@ impl Work<'_, '_> {
                 join(&["lineup", "record", "--whole-program"], &own, command)
             }
             Kind::OwnLines => study(&["--allow-growth"]),
+            Kind::Prefetch => study_all(&["--only", "prefetch"]),
             // For the others the study orders the members; changes that gain more are made by hand.
             Kind::Order
             | Kind::Split
@@ -61,7 +64,8 @@ impl Work<'_, '_> {
             | Kind::ReprC
             | Kind::Boxed
             | Kind::BoxedVariant
-            | Kind::NoHoles => study(&[]),
+            | Kind::NoHoles
+            | Kind::Narrow => study(&[]),
         }
     }
 

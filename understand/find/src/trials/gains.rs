@@ -11,8 +11,9 @@ use crate::stalls::window_names::{Naming, Point};
 use crate::stalls::window_stalls::Watched;
 use crate::trials::cache_configurations::Configuration;
 use crate::trials::layouts::{Layout, Moved, Objects, Relaid, count_taken};
+use crate::trials::loads_ahead::LoadsAhead;
 use crate::trials::packed_code::Packed;
-use crate::trials::pieces::{LINK_BYTES, Piece, largest_variant, pieces, without_holes};
+use crate::trials::pieces::{LINK_BYTES, Piece, largest_variant, narrow, pieces, without_holes};
 use crate::trials::replay::replay;
 use foldhash::{HashMap, HashSet};
 use lineup_debuginfo::DebugInfo;
@@ -107,6 +108,7 @@ pub(crate) struct Bench<'b> {
     pub(crate) base: u64,
     /// Stalls in the windows under each configuration, once they are needed.
     bases: OnceLock<Vec<u64>>,
+    ahead: LoadsAhead<'b>,
 }
 
 impl<'b> Bench<'b> {
@@ -131,6 +133,7 @@ impl<'b> Bench<'b> {
             least_gain: options.least_gain,
             base: watched.stall_cycles,
             bases: OnceLock::new(),
+            ahead: LoadsAhead::new((windows, points), spots, (configurations, line_bytes), options.latency),
         }
     }
 
@@ -150,8 +153,9 @@ impl<'b> Bench<'b> {
         self.configurations.par_iter().map(|configuration| self.stalls(configuration, layout)).collect()
     }
 
-    /// Some layouts under the modelled caches, and the one to go for.
-    fn tried(&self, layouts: Vec<(Kind, Layout)>) -> Option<LayoutTrials> {
+    /// Some layouts under the modelled caches, and the one to go for. `is_worth` says whether a gain in the windows is a
+    /// finding.
+    fn tried(&self, layouts: Vec<(Kind, Layout)>, is_worth: impl Fn(f64) -> bool) -> Option<LayoutTrials> {
         let usual = self.configurations.first()?;
         let share = |base: u64, stalls: u64| (base as f64 - stalls as f64) / base.max(1) as f64;
         let base = self.base;
@@ -168,10 +172,26 @@ impl<'b> Bench<'b> {
                 trials.push(trial.clone());
             }
         }
-        let best = preferred(&trials)?;
+        let best = preferred(&trials, is_worth)?;
         trials[..=best].rotate_right(1);
         let (_, best) = tried.into_iter().find(|(trial, _)| *trial == trials[0])?;
         Some(LayoutTrials { trials, best })
+    }
+
+    /// The same with loads ahead, where no layout is worth a finding.
+    fn with_ahead(&self, ty: Ty, mut tried: LayoutTrials, scale: Scale) -> Best {
+        let is_worth = |trial: &Trial| scale.of_run(trial.gain) >= self.least_gain;
+        let first = &tried.trials[0];
+        let may = first.kind.is_conditional() || !is_worth(first);
+        let Some(ahead) = may.then(|| self.ahead.trial(ty)).flatten().filter(is_worth) else {
+            return self.told(tried, scale);
+        };
+        if ahead.gain <= first.gain {
+            tried.trials.insert(1, ahead);
+            return self.told(tried, scale);
+        }
+        tried.trials.insert(0, ahead);
+        Best { gains: self.ahead.under_each(ty), trials: tried.trials, moved: None }
     }
 
     /// The first trial's gain under each configuration, if it is large enough to report, scaled by `scale`. One subject
@@ -208,14 +228,21 @@ struct Best {
 }
 
 /// The one to go for, of trials with the best first. Objects without holes are a bound: another layout may reach it.
-fn preferred(trials: &[Trial]) -> Option<usize> {
-    let enough = trials.first()?.gain * GOOD_ENOUGH;
+/// Smaller members depend on values that are not seen: they are taken only where no other layout is worth a finding.
+fn preferred(trials: &[Trial], is_worth: impl Fn(f64) -> bool) -> Option<usize> {
+    let first = trials.first()?;
+    let best = trials.iter().position(|trial| trial.kind != Kind::Narrow);
+    let Some(best) = best.filter(|best| is_worth(trials[*best].gain) || !is_worth(first.gain)) else {
+        return Some(0);
+    };
+    let enough = trials[best].gain * GOOD_ENOUGH;
     let is_enough = |trial: &&Trial| trial.gain >= enough;
     let of = |is_wanted: fn(Kind) -> bool| {
         trials.iter().take_while(is_enough).position(|trial| is_wanted(trial.kind))
     };
     let is_less_to_edit = |kind| matches!(kind, Kind::Order | Kind::Split);
-    Some(of(is_less_to_edit).or_else(|| of(|kind| kind != Kind::NoHoles)).unwrap_or(0))
+    let is_no_bound = |kind| !matches!(kind, Kind::NoHoles | Kind::Narrow);
+    Some(of(is_less_to_edit).or_else(|| of(is_no_bound)).unwrap_or(best))
 }
 
 /// The possible gains of the types with most stalls.
@@ -224,11 +251,15 @@ pub(crate) fn of_types(bench: &Bench<'_>, naming: &mut Naming<'_>, types: &[(Ty,
     let types = types.iter().take(MOST_TYPES);
     let known = types.filter_map(|(ty, cycles)| Some((*ty, *cycles, objects(bench, naming, *ty)?)));
     let known: Vec<(Ty, f64, (Objects, Nature))> = known.collect();
-    let tried = known.par_iter().map(|(_, _, (objects, nature))| bench.tried(layouts(objects, nature)));
+    let tried = known.par_iter().map(|(ty, cycles, (objects, nature))| {
+        let scale = bench.scale(*cycles, stalls(*ty));
+        bench.tried(layouts(objects, nature), |gain| scale.of_run(gain) >= bench.least_gain)
+    });
     let tried: Vec<Option<LayoutTrials>> = tried.collect();
     let gain =
         |((ty, cycles, (objects, nature)), tried): ((Ty, f64, (Objects, Nature)), Option<LayoutTrials>)| {
-            let Best { trials, gains, moved } = bench.told(tried?, bench.scale(cycles, stalls(ty)));
+            let scale = bench.scale(cycles, stalls(ty));
+            let Best { trials, gains, moved } = bench.with_ahead(ty, tried?, scale);
             Some(Gain {
                 subject: Subject::Type(ty),
                 trials,
@@ -256,15 +287,16 @@ pub(super) fn layouts(objects: &Objects, nature: &Nature) -> Vec<(Kind, Layout)>
         Nature::Other | Nature::Enum(_) => (Kind::Order, Kind::Split, objects.link_bytes()),
     };
     let dense = as_layout(Kind::NoHoles, objects.without_holes());
+    let bounds = dense.into_iter().chain(as_layout(Kind::Narrow, objects.narrowed()));
     if objects.pieces.len() == 1 {
-        return dense.into_iter().collect();
+        return bounds.collect();
     }
     let orders = objects.in_orders_of_use().into_iter().chain(objects.smaller());
     let orders = orders.map(|one| (order, Layout::Objects(one)));
     let parts = hot_parts(objects).into_iter();
     let splits =
         parts.filter_map(|hot| as_layout(apart, objects.split_linked(|piece| hot[piece], link_bytes)));
-    orders.chain(splits).chain(as_layout(Kind::Columns, columns)).chain(dense).collect()
+    orders.chain(splits).chain(as_layout(Kind::Columns, columns)).chain(bounds).collect()
 }
 
 /// Ways to choose the pieces that are used much: at all, and by accesses and visits.
@@ -327,6 +359,10 @@ pub(super) fn objects(bench: &Bench<'_>, naming: &mut Naming<'_>, ty: Ty) -> Opt
             (if is_rust { Nature::Rust } else { Nature::Other }, pieces)
         }
     };
+    let narrow = match nature {
+        Nature::Enum(_) => Vec::new(),
+        Nature::Rust | Nature::Other => narrow(types, described.id, &pieces),
+    };
     let is_own: Vec<bool> = bench.spots.iter().map(|spot| spot.owner == Owner::Type(ty)).collect();
     let mut places_object = is_own.clone();
     for (spot, places) in bench.spots.iter().zip(&mut places_object).filter(|(_, own)| **own) {
@@ -339,7 +375,7 @@ pub(super) fn objects(bench: &Bench<'_>, naming: &mut Naming<'_>, ty: Ty) -> Opt
     }
     let (heat, visits) = (vec![0; pieces.len()], vec![0; pieces.len()]);
     let taken = taken.into_iter().map(|piece| (piece, 0)).collect();
-    let mut objects = Objects { is_own, size_bytes, pieces, heat, visits, bases: Vec::new(), taken };
+    let mut objects = Objects { is_own, size_bytes, pieces, heat, visits, bases: Vec::new(), taken, narrow };
     let mut visit = Visit { base: u64::MAX, pieces: 0 };
     for (window, points) in bench.windows.iter().zip(bench.points) {
         let addresses = window.steps.iter().filter_map(|step| match step {
@@ -446,7 +482,9 @@ pub(crate) fn of_code(
         None => Packed::new(fetched),
     });
     let packed: Vec<Packed> = packed.collect();
-    let tried = packed.par_iter().map(|packed| bench.tried(vec![(Kind::Code, Layout::Code(packed.clone()))]));
+    let tried = packed
+        .par_iter()
+        .map(|packed| bench.tried(vec![(Kind::Code, Layout::Code(packed.clone()))], |_| true));
     let tried: Vec<Option<LayoutTrials>> = tried.collect();
     let gain =
         |(number, fetched): (Option<usize>, &BTreeMap<u64, u64>), packed: &Packed, tried: LayoutTrials| {

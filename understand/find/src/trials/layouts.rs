@@ -56,6 +56,15 @@ impl Layout {
         }
     }
 
+    /// The bytes of an access to data then.
+    #[inline]
+    pub(crate) fn size(&self, size_bytes: u64, point: Point) -> u64 {
+        match self {
+            Layout::Objects(relaid) => relaid.size(size_bytes, point),
+            Layout::AsIs | Layout::Code(_) => size_bytes,
+        }
+    }
+
     /// The new address of code.
     #[inline]
     pub(crate) fn code(&self, pc: u64) -> u64 {
@@ -92,6 +101,8 @@ pub(crate) struct Objects {
     pub(crate) bases: Vec<u64>,
     /// The bytes that members take, members of members too, with their accesses; empty where few bytes are holes.
     pub(crate) taken: Vec<(Piece, u64)>,
+    /// Bytes of each piece with its wide members half as wide; empty where few bytes go.
+    pub(crate) narrow: Vec<u64>,
 }
 
 impl Objects {
@@ -222,6 +233,25 @@ impl Objects {
         (end > 0).then(|| objects.side_by_side(places))?
     }
 
+    /// Objects with wide members half as wide, as close together as they get; `None` where few bytes go.
+    pub(crate) fn narrowed(&self) -> Option<Relaid> {
+        if self.narrow.is_empty() {
+            return None;
+        }
+        let small = |(piece, bytes): (&Piece, &u64)| Piece {
+            end: piece.start + bytes,
+            align: piece.align.min(1 << bytes.trailing_zeros()),
+            ..piece.clone()
+        };
+        let pieces: Vec<Piece> = self.pieces.iter().zip(&self.narrow).map(small).collect();
+        let objects = Objects { pieces, ..self.clone() };
+        let all: Vec<usize> = (0..self.pieces.len()).collect();
+        // Objects of another allocator stay where they are.
+        let laid =
+            objects.side_by_side(objects.apart(&all, 0, 0)).or_else(|| objects.in_order_of(&self.heat))?;
+        Some(Relaid { objects: Box::new(self.clone()), narrow: self.narrow.clone(), ..laid })
+    }
+
     /// Objects with pieces at these places of one array, as close together as they get.
     fn side_by_side(&self, mut places: BTreeMap<usize, PiecePlace>) -> Option<Relaid> {
         let size_bytes = places.values().find_map(PiecePlace::stride)?;
@@ -261,6 +291,7 @@ impl Objects {
             room: self.room(),
             places: (0..self.pieces.len()).map(|index| places[&index]).collect(),
             objects: Box::new(self.clone()),
+            narrow: Vec::new(),
         }
     }
 }
@@ -308,6 +339,8 @@ pub(crate) struct Relaid {
     size_bytes: u64,
     /// By piece.
     places: Vec<PiecePlace>,
+    /// Bytes by piece; empty where each has as many as it had.
+    narrow: Vec<u64>,
     pitch: u64,
     starts: Starts,
     /// The range of the objects: most of the cached data is elsewhere.
@@ -367,7 +400,7 @@ impl Relaid {
     /// The new address of an object's byte; `None` when it is padding, or behind the object.
     fn of_object(&self, base: u64, offset: u64) -> Option<u64> {
         let piece = self.objects.piece_at(offset)?;
-        let into = offset - self.objects.pieces[piece].start;
+        let into = self.bytes_of(piece, offset - self.objects.pieces[piece].start);
         Some(match self.places[piece] {
             PiecePlace::Within(start) => base + start + into,
             // Objects of kernels lie near the end of the addresses. No real memory is meant: addresses beyond the end
@@ -376,6 +409,24 @@ impl Relaid {
                 array.wrapping_add((base / self.pitch).wrapping_mul(stride)).wrapping_add(start + into)
             }
         })
+    }
+
+    /// As many bytes of a piece as take the place of these.
+    fn bytes_of(&self, piece: usize, bytes: u64) -> u64 {
+        match self.narrow.get(piece) {
+            Some(narrow) => bytes * narrow / self.objects.pieces[piece].size_bytes(),
+            None => bytes,
+        }
+    }
+
+    /// The bytes of an access then.
+    #[inline]
+    fn size(&self, size_bytes: u64, point: Point) -> u64 {
+        if self.narrow.is_empty() || self.objects.is_own.get(point.spot as usize) != Some(&true) {
+            return size_bytes;
+        }
+        let piece = self.objects.piece_at(u64::from(point.offset));
+        piece.map_or(size_bytes, |piece| self.bytes_of(piece, size_bytes).max(1))
     }
 
     /// The new place of each piece in the object, or in the first of the arrays that objects are split into; `None` is
@@ -435,6 +486,7 @@ mod tests {
             visits: vec![5, 0, 0, 9],
             bases: vec![0x1000, 0x1020, 0x1040, 0x1080],
             taken: Vec::new(),
+            narrow: Vec::new(),
         }
     }
 
@@ -607,6 +659,24 @@ mod tests {
         let to = |base: u64, offset: u32| layout.data(base + u64::from(offset), point(offset)) - first;
         assert_eq!([0, 8, 16, 24].map(|offset| to(0x1020, offset)), [18, 26, 27, 35]);
         assert!(objects().without_holes().is_none(), "it has none");
+    }
+
+    #[test]
+    fn narrow_objects_take_half_of_their_wide_members() {
+        let all = Objects { narrow: vec![4, 4, 8, 4], ..objects() };
+        let relaid = all.narrowed().expect("20 of 32 bytes");
+        assert_eq!(relaid.moved().size_bytes, 24);
+        let layout = Layout::Objects(relaid);
+        let to = |base: u64, offset: u32| layout.data(base + u64::from(offset), point(offset));
+        let first = to(0x1000, 16);
+        assert_eq!([16, 24, 28, 0, 8].map(|offset| to(0x1020, offset) - first), [24, 32, 34, 36, 40]);
+        assert_eq!([0, 16].map(|offset| layout.size(8, point(offset))), [4, 8]);
+        assert_eq!(layout.size(8, Point { spot: 0, offset: 0, site: 0 }), 8, "of another type");
+        assert!(objects().narrowed().is_none(), "it has no wide members");
+        let elsewhere = Objects { bases: vec![0x1000, 0x1050], ..all };
+        let layout = Layout::Objects(elsewhere.narrowed().expect("in their places"));
+        assert_eq!(layout.data(0x1050 + 24, point(24)), 0x1050, "used most");
+        assert_eq!(layout.data(0x1050, point(0)), 0x1054);
     }
 
     #[test]

@@ -205,7 +205,9 @@ fn best(
         lines.push(Lines { function: *function, time: *time, per, stretches, now, after: now });
     }
     let by_function = order_by_function(objects, nature, &seen);
-    let layouts = layouts(objects, nature).into_iter().chain(by_function);
+    // Smaller members are tried for stalls alone.
+    let moved = layouts(objects, nature).into_iter().filter(|(kind, _)| *kind != Kind::Narrow);
+    let layouts = moved.chain(by_function);
     let layouts = layouts.filter(|(kind, layout)| is_worth_trying(*kind, layout, objects));
     let trials = layouts.filter_map(|(kind, layout)| {
         let after =

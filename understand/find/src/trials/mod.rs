@@ -4,6 +4,7 @@ pub(crate) mod cache_configurations;
 pub(crate) mod gains;
 pub(crate) mod layouts;
 pub(crate) mod line_demand;
+mod loads_ahead;
 pub(crate) mod packed_code;
 pub(crate) mod pieces;
 pub(crate) mod placement_kinds;

@@ -102,26 +102,57 @@ impl Wide {
     /// Of the members of a type, and of structs that it holds; members of unions do not count.
     pub(crate) fn of(types: &Types, id: TypeId) -> Wide {
         let mut wide = Wide::default();
-        wide.add(types, id, MOST_DEPTH);
+        each_wide(types, id, (0, MOST_DEPTH), &mut |bytes, is_pointer| {
+            let sum = if is_pointer { &mut wide.pointer_bytes } else { &mut wide.integer_bytes };
+            *sum += bytes.end - bytes.start;
+        });
         wide
     }
+}
 
-    fn add(&mut self, types: &Types, id: TypeId, depth: usize) {
-        let Some((_, aggregate)) = types.aggregate(id) else { return };
-        if !matches!(aggregate.kind, AggregateKind::Struct | AggregateKind::Class) || depth == 0 {
-            return;
-        }
-        for member in aggregate.members.iter().filter(|member| member.bit_size.is_none()) {
-            let size_bytes = types.size_bytes(member.ty).unwrap_or(0);
-            match types.strip(member.ty).and_then(|id| types.get(id)).map(|ty| &ty.kind) {
-                Some(TypeKind::Pointer(_)) => self.pointer_bytes += size_bytes,
-                Some(TypeKind::Scalar(ScalarKind::Integer { .. })) if size_bytes >= 4 => {
-                    self.integer_bytes += size_bytes;
-                }
-                _ => self.add(types, member.ty, depth - 1),
+/// Passes on the bytes of each member that fewer may do for, and whether it is a pointer.
+fn each_wide(
+    types: &Types,
+    id: TypeId,
+    (at, depth): (u64, usize),
+    pass_on: &mut impl FnMut(Range<u64>, bool),
+) {
+    let Some((_, aggregate)) = types.aggregate(id) else { return };
+    if !matches!(aggregate.kind, AggregateKind::Struct | AggregateKind::Class) || depth == 0 {
+        return;
+    }
+    for member in aggregate.members.iter().filter(|member| member.bit_size.is_none()) {
+        let Some(bits) = member.offset_bits else { continue };
+        let start = at.saturating_add(bits / 8);
+        let size_bytes = types.size_bytes(member.ty).unwrap_or(0);
+        let bytes = start..start.saturating_add(size_bytes);
+        match types.strip(member.ty).and_then(|id| types.get(id)).map(|ty| &ty.kind) {
+            Some(TypeKind::Pointer(_)) => pass_on(bytes, true),
+            Some(TypeKind::Scalar(ScalarKind::Integer { .. }) | TypeKind::Enum) if size_bytes >= 4 => {
+                pass_on(bytes, false);
             }
+            Some(TypeKind::Array { element, .. }) => {
+                let each = types.size_bytes(*element).filter(|each| *each > 0).unwrap_or(size_bytes.max(1));
+                (0..(size_bytes / each).min(MOST_ELEMENTS)).for_each(|index| {
+                    each_wide(types, *element, (start.saturating_add(index * each), depth - 1), pass_on);
+                });
+            }
+            _ => each_wide(types, member.ty, (start, depth - 1), pass_on),
         }
     }
+}
+
+/// The bytes of each of a type's pieces with its wide members half as wide; empty where few bytes go.
+pub(crate) fn narrow(types: &Types, id: TypeId, pieces: &[Piece]) -> Vec<u64> {
+    let mut narrow: Vec<u64> = pieces.iter().map(Piece::size_bytes).collect();
+    each_wide(types, id, (0, MOST_DEPTH), &mut |bytes, _| {
+        let holds = |piece: &Piece| piece.start <= bytes.start && bytes.end <= piece.end;
+        if let Some(index) = pieces.iter().position(holds) {
+            narrow[index] = narrow[index].saturating_sub((bytes.end - bytes.start) / 2).max(1);
+        }
+    });
+    let most = types.size_bytes(id).unwrap_or(0) as f64 * (1.0 - LEAST_HOLES);
+    if narrow.iter().sum::<u64>() as f64 <= most { narrow } else { Vec::new() }
 }
 
 /// The pieces of a type in their order; `None` where members cannot be moved: a union, a Rust enum, virtual bases.

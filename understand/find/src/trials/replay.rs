@@ -55,7 +55,8 @@ pub(crate) fn replay(
                 }
                 WindowStep::Access { address, size_shift, .. } => {
                     let Some(point) = points.next() else { break };
-                    let missed = caches.data(layout.data(address, *point), 1 << size_shift);
+                    let missed =
+                        caches.data(layout.data(address, *point), layout.size(1 << size_shift, *point));
                     count(&mut outcome.data, missed);
                     observe(step, Some(*point), missed);
                 }
