@@ -2,7 +2,7 @@
 //! exceed it is no result.
 
 use crate::error::{StatsError, require, require_level};
-use crate::interval::t_critical;
+use crate::interval::{t_critical, t_interval};
 use crate::summary::mean;
 
 /// The smallest difference that counts, whatever the runs show.
@@ -51,11 +51,9 @@ impl NoisyDifference {
 /// # Errors
 /// With fewer than two runs, a value that is not finite, or a level outside (0, 1).
 pub fn of_single_runs(runs: &[f64], level: f64) -> Result<f64, StatsError> {
-    require("a floor of noise", runs, 2)?;
-    require_level(level)?;
-    let (centre, degrees) = (mean(runs), runs.len() as f64 - 1.0);
-    let variance = runs.iter().map(|run| (run - centre).powi(2)).sum::<f64>() / degrees;
-    Ok(t_critical(degrees, level) * (2.0 * variance).sqrt())
+    // The mean of n runs scatters by a root of n less than one run, and a difference of two by a root of two more.
+    let of_mean = t_interval(runs, level)?.width() / 2.0;
+    Ok(of_mean * (2.0 * runs.len() as f64).sqrt())
 }
 
 impl NoiseFloor {

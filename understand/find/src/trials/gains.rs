@@ -184,11 +184,11 @@ impl<'b> Bench<'b> {
         let first = &tried.trials[0];
         let may = first.kind.is_conditional() || !is_worth(first);
         let Some(ahead) = may.then(|| self.ahead.trial(ty)).flatten().filter(is_worth) else {
-            return self.told(tried, scale);
+            return self.under_all(tried, scale);
         };
         if ahead.gain <= first.gain {
             tried.trials.insert(1, ahead);
-            return self.told(tried, scale);
+            return self.under_all(tried, scale);
         }
         tried.trials.insert(0, ahead);
         Best { gains: self.ahead.under_each(ty), trials: tried.trials, moved: None }
@@ -196,7 +196,7 @@ impl<'b> Bench<'b> {
 
     /// The first trial's gain under each configuration, if it is large enough to report, scaled by `scale`. One subject
     /// after the other, because all configurations are tried at a time.
-    fn told(&self, LayoutTrials { trials, best }: LayoutTrials, scale: Scale) -> Best {
+    fn under_all(&self, LayoutTrials { trials, best }: LayoutTrials, scale: Scale) -> Best {
         let share = |base: u64, stalls: u64| (base as f64 - stalls as f64) / base.max(1) as f64;
         let gains = match scale.of_run(trials[0].gain) >= self.least_gain {
             true => {
@@ -253,24 +253,25 @@ pub(crate) fn of_types(bench: &Bench<'_>, naming: &mut Naming<'_>, types: &[(Ty,
     let known: Vec<(Ty, f64, (Objects, Nature))> = known.collect();
     let tried = known.par_iter().map(|(ty, cycles, (objects, nature))| {
         let scale = bench.scale(*cycles, stalls(*ty));
-        bench.tried(layouts(objects, nature), |gain| scale.of_run(gain) >= bench.least_gain)
+        let tried = bench.tried(layouts(objects, nature), |gain| scale.of_run(gain) >= bench.least_gain)?;
+        Some((tried, scale))
     });
-    let tried: Vec<Option<LayoutTrials>> = tried.collect();
-    let gain =
-        |((ty, cycles, (objects, nature)), tried): ((Ty, f64, (Objects, Nature)), Option<LayoutTrials>)| {
-            let scale = bench.scale(cycles, stalls(ty));
-            let Best { trials, gains, moved } = bench.with_ahead(ty, tried?, scale);
-            Some(Gain {
-                subject: Subject::Type(ty),
-                trials,
-                gains,
-                window_cycles: stalls(ty),
-                evidence: evidence(bench, naming, ty, &objects, nature),
-                moved,
-                start_in_line: objects.start_in_line(bench.line_bytes),
-            })
-        };
-    known.into_iter().zip(tried).filter_map(gain).collect()
+    let tried: Vec<Option<(LayoutTrials, Scale)>> = tried.collect();
+    let both = known.into_iter().zip(tried);
+    let gains = both.filter_map(|((ty, _, (objects, nature)), tried)| {
+        let (tried, scale) = tried?;
+        let Best { trials, gains, moved } = bench.with_ahead(ty, tried, scale);
+        Some(Gain {
+            subject: Subject::Type(ty),
+            trials,
+            gains,
+            window_cycles: stalls(ty),
+            evidence: evidence(bench, naming, ty, &objects, nature),
+            moved,
+            start_in_line: objects.start_in_line(bench.line_bytes),
+        })
+    });
+    gains.collect()
 }
 
 /// Layouts for the objects of a type.
@@ -496,7 +497,7 @@ pub(crate) fn of_code(
             };
             let window_cycles = fetched.keys().filter_map(|pc| bench.watched.fetch_cycles.get(pc)).sum();
             let scale = bench.scale(number.map_or(of_all, |number| cycles(&number)) as f64, window_cycles);
-            let Best { trials, gains, moved } = bench.told(tried, scale);
+            let Best { trials, gains, moved } = bench.under_all(tried, scale);
             let subject = Subject::Function(number);
             Gain { subject, trials, gains, window_cycles, evidence, moved, start_in_line: None }
         };

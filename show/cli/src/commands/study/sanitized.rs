@@ -65,14 +65,16 @@ impl<'s> Sanitized<'s> {
     }
 
     fn judgement(&self, edited: &BTreeMap<String, String>) -> Result<std::result::Result<String, Fault>> {
-        if self.unchanged.get().is_none() {
-            let reports = self.reports(&BTreeMap::new())?;
-            let _ = self.unchanged.set(reports);
-        }
         let unchanged = match self.unchanged.get() {
-            Some(Ok(reports)) => reports,
-            Some(Err(why)) => return Ok(Err(Fault::NotBuilt(why.clone()))),
-            None => return Ok(Err(Fault::NotBuilt("nothing was built".into()))),
+            Some(known) => known,
+            None => {
+                let reports = self.reports(&BTreeMap::new())?;
+                self.unchanged.get_or_init(|| reports)
+            }
+        };
+        let unchanged = match unchanged {
+            Ok(reports) => reports,
+            Err(why) => return Ok(Err(Fault::NotBuilt(why.clone()))),
         };
         let changed = match self.reports(edited)? {
             Ok(changed) => changed,

@@ -101,11 +101,8 @@ impl TimedEdits<'_> {
             return Ok((kind.without(format!("not tried: --no-clang leaves the {read} unread")), None));
         }
         // Where that is known already, nothing is built for nothing.
-        if known.as_ref().is_some_and(|known| kind == EditKind::Pools && !pools::may_gain(known)) {
-            return Ok((kind.without(no_candidate(kind, 0)), None));
-        }
-        if known.as_ref().is_some_and(|known| kind == EditKind::Prefetches && known.functions().is_empty()) {
-            return Ok((kind.without(NO_FUNCTION), None));
+        if let Some(why) = known.as_ref().and_then(|known| stalls_too_little(kind, known)) {
+            return Ok((kind.without(why), None));
         }
         let plan = self.plan;
         self.stages.stage(&format!("building the program whose {read} are read"));
@@ -122,6 +119,9 @@ impl TimedEdits<'_> {
             Some(known) => known,
             None => self.stalling(&unchanged)?,
         };
+        if let Some(why) = stalls_too_little(kind, &stalling) {
+            return Ok((kind.without(why), None));
+        }
         let sources = texts::read(scratch.source(), scratch.leave_out())?;
         let sources = reading.in_their_languages(&sources);
         let (meaning, Candidates { list, refused }) = match kind {
@@ -134,9 +134,6 @@ impl TimedEdits<'_> {
             }
             EditKind::Prefetches => {
                 let functions = stalling.functions();
-                if functions.is_empty() {
-                    return Ok((kind.without(NO_FUNCTION), None));
-                }
                 self.stages.stage("reading the loops of functions that stall");
                 let chases = match chases(&reading, &unchanged.path, &functions) {
                     Ok(chases) => chases,
@@ -319,8 +316,16 @@ struct ReadBuild<'r> {
     meaning: &'r Meaning,
 }
 
-/// The reason why no prefetch is tried.
-const NO_FUNCTION: &str = "not tried: no function stalls for 1 % of the modelled stalls";
+/// The reason why a run stalls too little for edits of a kind; `None` where it stalls enough.
+fn stalls_too_little(kind: EditKind, stalling: &Stalling) -> Option<String> {
+    match kind {
+        EditKind::Pools => (!pools::may_gain(stalling)).then(|| no_candidate(kind, 0)),
+        EditKind::Prefetches => stalling
+            .functions()
+            .is_empty()
+            .then(|| "not tried: no function stalls for 1 % of the modelled stalls".into()),
+    }
+}
 
 /// The reason why nothing is tried.
 fn no_candidate(kind: EditKind, refused: usize) -> String {
