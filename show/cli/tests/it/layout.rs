@@ -206,7 +206,7 @@ fn a_terminal_gets_a_screen_and_a_pipe_all() {
     // `script` gives the command a terminal.
     let at_terminal = |arguments: &str| {
         let line = format!("{} layout {arguments}", env!("CARGO_BIN_EXE_lineup"));
-        let output = Command::new("script").args(["-qec", &line, "/dev/null"]).output();
+        let output = Command::new("script").args(["-qec", &line, "/dev/null"]).env("TERM", "xterm").output();
         String::from_utf8_lossy(&output.expect("script runs, of util-linux").stdout).into_owned()
     };
     for (arguments, all, more) in [

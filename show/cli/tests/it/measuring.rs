@@ -363,7 +363,9 @@ fn on_a_terminal_a_comparison_shows_how_many_of_its_runs_are_done() {
         "{} compare --blocks 3 --warm-up 0 'sleep 0.3' 'sleep 0.3' > /dev/null",
         env!("CARGO_BIN_EXE_lineup")
     );
-    let output = Command::new("script").args(["-qec", &line, "/dev/null"]).stdin(Stdio::null()).output();
+    let mut terminal = Command::new("script");
+    terminal.args(["-qec", &line, "/dev/null"]).stdin(Stdio::null()).env("TERM", "xterm");
+    let output = terminal.output();
     let shown = String::from_utf8_lossy(&output.expect("script runs, of util-linux").stdout).into_owned();
     assert!(shown.contains("running the variants in turn") && shown.contains("/6"), "{shown:?}");
 }
