@@ -1,7 +1,9 @@
 //! The results of the search: plain values.
 
 use crate::hand_findings::{AllocationPair, LockWaits, ParallelArrays, StackObject};
-pub use crate::layout_evidence::{Evidence, Kind, LaidMember, LargestVariant, MemberMap, ThreadWaits};
+pub use crate::layout_evidence::{
+    Evidence, Kind, LaidMember, LargestVariant, MemberMap, ThreadWaits, WordChange,
+};
 use crate::stalls::page_stalls::{PageCosts, PageStalls};
 use crate::time_findings::{Footprint, Ranked, Stretch, TimeSource};
 use crate::trials::placement_kinds::Placements;

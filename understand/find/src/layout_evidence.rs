@@ -29,12 +29,21 @@ pub enum Kind {
     Code,
     /// Data of different threads on lines of their own.
     OwnLines,
+    /// A part of its own for each thread that writes a word, or fewer turns at it. It is a bound for a person who knows
+    /// the meaning of the word.
+    OwnParts,
 }
 
 impl Kind {
-    /// Whether a change depends on what nobody sees in a run: on values, or on the place where an address is known.
+    /// Whether a change depends on what nobody sees in a run: on values, on the place where an address is known, or on
+    /// the meaning of a word.
     pub fn is_conditional(self) -> bool {
-        matches!(self, Kind::Narrow | Kind::Prefetch)
+        matches!(self, Kind::Narrow | Kind::Prefetch | Kind::OwnParts)
+    }
+
+    /// Whether it is about waits of threads for each other, and its shares are of stalls and waits together.
+    pub fn is_of_threads(self) -> bool {
+        matches!(self, Kind::OwnLines | Kind::OwnParts)
     }
 
     /// The part of its bound that counts in the order of findings: what depends on that counts half.
@@ -94,6 +103,33 @@ pub enum Evidence {
         /// Waits for the lines.
         waits: ThreadWaits,
     },
+    /// The evidence for a word that several threads need. Shares are as for false sharing.
+    Shared {
+        /// The member or variable.
+        word: String,
+        /// How threads change it.
+        change: WordChange,
+        /// Threads that write it.
+        writers: u64,
+        /// Threads that wait for it.
+        waiting: u64,
+        /// Waits for its bytes.
+        waits: f64,
+        /// The part of all waits of threads for each other.
+        of_waits: f64,
+    },
+}
+
+/// How threads change a word that others wait for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WordChange {
+    /// Several threads add to it, or change it in another way that reads it first.
+    Adds,
+    /// Several threads store other values.
+    Stores,
+    /// One thread writes it.
+    ByOne,
 }
 
 /// A variant that makes all objects of an enum larger.

@@ -31,7 +31,7 @@ pub use findings::{
     AllocationStalls, BetweenThreads, BurstShare, BurstShares, Bursts, BurstsNotBegun, BurstsTaken,
     ClassShare, ClockContradiction, ClockShare, ContextStalls, Coverage, Evidence, Finding, Findings,
     FunctionStalls, Kind, LaidMember, LargestVariant, MemberMap, MemberStalls, NoFinding, OwnerStalls,
-    Sample, Sign, Stack, Stalls, ThreadWaits, Trial, WithoutFinding,
+    Sample, Sign, Stack, Stalls, ThreadWaits, Trial, WithoutFinding, WordChange,
 };
 pub use hand_findings::{AllocationPair, LockWaits, PairedSite, ParallelArrays, StackObject};
 pub use lineup_coherence::WAIT_CYCLES;

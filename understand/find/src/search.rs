@@ -161,7 +161,7 @@ fn parted(judged: Vec<Judged>) -> (Vec<Footprint>, Vec<(String, NoFinding)>) {
 fn leave_out_conditional(found: &mut Vec<Finding>, footprints: &[Footprint]) {
     found.retain(|finding| {
         let has_other = footprints.iter().any(|one| Some(&one.subject) == finding.subject.as_ref());
-        !finding.kind.is_conditional() || !has_other
+        finding.kind.is_of_threads() || !finding.kind.is_conditional() || !has_other
     });
 }
 
@@ -210,7 +210,9 @@ impl Work<'_, '_> {
         let (gains, of_libraries) = self.changeable(gains);
         let mut found: Vec<Finding> =
             gains.into_iter().filter_map(|gain| self.finding(bench, gain)).collect();
+        let locks = self.lock_waits();
         found.extend(self.fights(all_cycles));
+        found.extend(self.shared_words(&locks, all_cycles));
         let subject = |finding: &Finding| Some((finding.subject.clone()?, finding.kind, finding.gain));
         let tried: Vec<_> = found.iter().filter_map(subject).collect();
         // A subject without a gain is no finding under any threshold.
@@ -263,7 +265,7 @@ impl Work<'_, '_> {
             allocation_pairs: Vec::new(),
             stack_objects: Vec::new(),
             parallel_arrays: Vec::new(),
-            locks: self.lock_waits(),
+            locks,
             below_threshold,
             time_source: self.times.source,
             without_finding,

@@ -95,6 +95,48 @@ int main(void)
 }
 "#;
 
+/// Four threads that work under a lock that spins: by an exchange and a store, or with COMPARE by a comparison and an
+/// exchange. With COUNTED they take places of a ring instead, and count what they did.
+const SPINNING: &str = r#"
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+static struct pool { atomic_int busy; long used __attribute__((aligned(64))); } pool;
+static struct stats { atomic_long served; } stats;
+__attribute__((noinline)) void take(void)
+{
+#ifdef COUNTED
+	atomic_fetch_add_explicit(&stats.served, 1, memory_order_relaxed);
+#elif defined(COMPARE)
+	for (int free = 0; !atomic_compare_exchange_weak(&pool.busy, &free, 1); free = 0)
+		;
+	pool.used++;
+	atomic_exchange(&pool.busy, 0);
+#else
+	while (atomic_exchange_explicit(&pool.busy, 1, memory_order_acquire))
+		;
+	pool.used++;
+	atomic_store_explicit(&pool.busy, 0, memory_order_release);
+#endif
+}
+static void *run(void *own)
+{
+	for (int turn = 0; turn < 50000; turn++)
+		take();
+	return own;
+}
+int main(void)
+{
+	pthread_t threads[4];
+	for (int own = 0; own < 4; own++)
+		pthread_create(&threads[own], 0, run, 0);
+	for (int own = 0; own < 4; own++)
+		pthread_join(threads[own], 0);
+	printf("%ld\n", pool.used + stats.served);
+	return 0;
+}
+"#;
+
 /// Findings as JSON, and as text, which is the same.
 fn found(options: &[&str]) -> (Value, String) {
     found_in(COUNTERS, options)
@@ -133,6 +175,11 @@ fn assert_parted(old: &Value) {
 fn fights(found: &Value) -> Vec<&Value> {
     let all = found["findings"].as_array().expect("findings");
     all.iter().filter(|finding| finding["kind"] == "own_lines").collect()
+}
+
+/// The first word that several threads need.
+fn shared(found: &Value) -> Option<&Value> {
+    found["findings"].as_array().expect("findings").iter().find(|finding| finding["kind"] == "own_parts")
 }
 
 #[test]
@@ -199,8 +246,39 @@ fn a_lock_that_makes_threads_take_turns_has_the_command_that_shows_its_holders()
     assert_eq!(lock["next"], next);
     assert!(said.contains("threads wait for this lock: no layout helps where they take turns"), "{said}");
     assert!(said.contains(&format!("    → {next}\n")), "{said}");
-    // Without a lock none is named, whatever threads wait for.
-    assert_eq!(self::found(&["-DSHARED"]).0["locks"], serde_json::json!([]));
+}
+
+#[test]
+fn a_lock_that_the_program_takes_by_itself_is_named_as_one() {
+    for options in [&[][..], &["-DCOMPARE"]] {
+        let (found, _) = found_in(SPINNING, options);
+        assert_eq!(found["locks"][0]["name"], "pool.busy", "{options:?}: {found}");
+        assert_eq!(found["locks"][0]["functions"][0], "take", "{options:?}");
+        assert!(shared(&found).is_none(), "the memory that the lock hands over is no finding: {found}");
+    }
+}
+
+#[test]
+fn a_word_that_threads_add_to_is_a_finding_with_the_edit_by_hand() {
+    for (program, options, name, functions) in [
+        (SPINNING, "-DCOUNTED", "stats.served", ["take"]),
+        (COUNTERS, "-DSHARED", "counters.first", ["count_first"]),
+    ] {
+        let (found, said) = found_in(program, &[options]);
+        let word = shared(&found).unwrap_or_else(|| panic!("{found}"));
+        let evidence = &word["evidence"];
+        assert_eq!((&evidence["word"], &evidence["change"]), (&name.into(), &"adds".into()), "{word}");
+        let threads = if program == COUNTERS { 2 } else { 4 };
+        assert_eq!(
+            (&evidence["writers"], &evidence["waiting"]),
+            (&threads.into(), &threads.into()),
+            "{word}"
+        );
+        assert_eq!(word["functions"], serde_json::json!(functions), "{word}");
+        assert!(word["gain"].as_f64().is_some_and(|gain| gain > 0.5), "{word}");
+        assert_eq!(found["locks"], serde_json::json!([]), "{found}");
+        assert!(said.contains("if it counts, a part for each thread on a line of its own"), "{said}");
+    }
 }
 
 #[test]

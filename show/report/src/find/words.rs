@@ -4,7 +4,7 @@ use crate::visible::one_line;
 use lineup_find::{
     AllocationPair, BetweenThreads, Bursts, CostSource, Evidence, Finding, Findings, Footprint,
     FunctionLines, Kind, LockWaits, NoFinding, PairedSite, ParallelArrays, Sign, StackObject, Stalls,
-    Stretch, TimeSource, WithoutFinding,
+    Stretch, TimeSource, WithoutFinding, WordChange,
 };
 use lineup_model::figure::{change, mean, share, whole};
 use lineup_model::first_names;
@@ -49,14 +49,15 @@ pub fn layout(kind: Kind) -> &'static str {
         Kind::Prefetch => "its lines loaded ahead",
         Kind::Code => "executed code side by side",
         Kind::OwnLines => "data of each thread on lines of its own",
+        Kind::OwnParts => "a part of it for each thread",
     }
 }
 
 /// The base of a finding's shares.
 pub fn base(finding: &Finding) -> &'static str {
-    match finding.kind {
-        Kind::OwnLines => "modelled stalls and waits of threads",
-        _ => "modelled stalls",
+    match finding.kind.is_of_threads() {
+        true => "modelled stalls and waits of threads",
+        false => "modelled stalls",
     }
 }
 
@@ -549,6 +550,20 @@ pub fn evidence(evidence: &Evidence) -> String {
                 times(waits.of_same_bytes),
                 if *of_one_object { "in one object: " } else { "" },
                 first_names(&members, MEMBERS)
+            )
+        }
+        Evidence::Shared { word, change, writers, waiting, waits, of_waits } => {
+            let change = match change {
+                WordChange::Adds => format!("{writers} threads add to it or change it after reading it"),
+                WordChange::Stores => format!("{writers} threads store to it"),
+                WordChange::ByOne => "one thread writes it".to_owned(),
+            };
+            format!(
+                "{waiting} threads wait {} for the bytes of {}, {} of all waits of threads for each other; {change}, \
+                 side by side at one pace",
+                times(*waits),
+                one_line(word),
+                share(*of_waits)
             )
         }
     }

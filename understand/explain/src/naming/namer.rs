@@ -182,7 +182,7 @@ impl<'a> Namer<'a> {
 
     /// The effect of the instruction at a program counter, when it changes memory in one step that no other processor
     /// comes between.
-    pub(crate) fn atomic_at(&self, pc: u64) -> Option<Atomic> {
+    pub fn atomic_at(&self, pc: u64) -> Option<Atomic> {
         self.images.atomic_at(pc)
     }
 

@@ -35,7 +35,7 @@ pub(crate) fn contradiction(
             owners.iter().find(is_own).map(|owner| owner.functions.clone()).unwrap_or_default()
         }
         Evidence::Code { .. } => vec![(subject.clone(), 1.0)],
-        Evidence::Fight { .. } => {
+        Evidence::Fight { .. } | Evidence::Shared { .. } => {
             let share = 1.0 / finding.functions.len().max(1) as f64;
             finding.functions.iter().map(|name| (name.clone(), share)).collect()
         }

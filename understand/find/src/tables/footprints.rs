@@ -174,7 +174,7 @@ pub(crate) fn ranking(findings: &Findings) -> Vec<Ranked> {
     let stalls = findings.stalls.cycles();
     let all = (findings.instructions + stalls + of_pages) as f64 + waits;
     let bound = |finding: &Finding| {
-        let base = if finding.kind == Kind::OwnLines { stalls as f64 + waits } else { stalls as f64 };
+        let base = if finding.kind.is_of_threads() { stalls as f64 + waits } else { stalls as f64 };
         let of_lines = findings.footprint_of(finding).map_or(0.0, |footprint| footprint.bound);
         (finding.gain_by_time() * base / all.max(1.0)).max(of_lines)
     };

@@ -1,6 +1,6 @@
 //! Edits that no kind of fix makes, sketched for the person who makes them.
 
-use crate::findings::{Evidence, Kind, LaidMember, MemberMap};
+use crate::findings::{Evidence, Kind, LaidMember, MemberMap, WordChange};
 use crate::trials::layouts::malloc_bytes;
 use crate::trials::pieces::Wide;
 use lineup_model::{Library, first_names};
@@ -62,7 +62,9 @@ pub(crate) fn edit(
             };
             format!("{hole_bytes} of the {size_bytes} bytes of {name} are no member's: {fill}")
         }
-        Kind::Order | Kind::Narrow | Kind::Prefetch | Kind::Code | Kind::OwnLines => return None,
+        Kind::Order | Kind::Narrow | Kind::Prefetch | Kind::Code | Kind::OwnLines | Kind::OwnParts => {
+            return None;
+        }
     };
     Some(match is_written {
         true => format!("lineup study writes this where the sources allow it: {sketch}"),
@@ -97,6 +99,21 @@ pub(crate) fn ahead(name: &str, is_written: bool, smaller: Option<String>) -> St
     format!(
         "by hand: a prefetch of {name} where its address is known, or fewer pointers on the way to it{by_study}{smaller}"
     )
+}
+
+/// Fewer waits for a word that several threads need, in words.
+pub(crate) fn own_parts(change: WordChange) -> String {
+    let edit = match change {
+        WordChange::Adds => {
+            "if it counts, a part for each thread on a line of its own, and the sum where it is read; if it hands out \
+             places, several of them in one turn"
+        }
+        WordChange::Stores => "a copy for each thread on a line of its own, or one turn for several values",
+        WordChange::ByOne => {
+            "one turn for several values, or a copy that the other threads renew more rarely"
+        }
+    };
+    format!("by hand, since only you know what the word is for: {edit}")
 }
 
 /// The words for the edit that a study makes where it does not make this one.

@@ -56,6 +56,7 @@ impl Work<'_, '_> {
                 join(&["lineup", "record", "--whole-program"], &own, command)
             }
             Kind::OwnLines => study(&["--allow-growth"]),
+            Kind::OwnParts => self.next_of_threads(functions),
             Kind::Prefetch => study_all(&["--only", "prefetch"]),
             // For the others the study orders the members; changes that gain more are made by hand.
             Kind::Order

@@ -11,7 +11,7 @@
 use crate::owner::{Owner, Spot};
 use crate::stalls::window_names::Point;
 use foldhash::HashMap;
-use lineup_coherence::{Access, Kind, Lines, Orders, Outcome, Span, Timed};
+use lineup_coherence::{Access, Kind, Lines, Orders, Outcome, Pair, Span, Timed};
 use lineup_explain::namer::Namer;
 use lineup_explain::threads::is_of_system;
 use lineup_recording::{Window, WindowStep};
@@ -59,6 +59,8 @@ pub(crate) struct Between {
     pub(crate) by_spot: HashMap<u32, Waits>,
     /// By the instruction that waited, and its spot.
     pub(crate) by_use: HashMap<(u64, u32), Waits>,
+    /// Words that threads wait for since they need the bytes, by their spot.
+    pub(crate) words: BTreeMap<u32, Word>,
     /// Lines of false sharing, by the owners of the bytes on them.
     pub(crate) fights: BTreeMap<Fighters, Fight>,
     /// Some threads were recorded one after the other, and are taken to run side by side.
@@ -88,6 +90,23 @@ pub(crate) struct Fight {
     pub(crate) pcs: BTreeMap<u64, u64>,
 }
 
+/// The waits for the bytes of a word that another thread wrote or used.
+#[derive(Default, Debug)]
+pub(crate) struct Word {
+    /// All.
+    pub(crate) waits: u64,
+    /// The threads that wrote it before another one waited.
+    pub(crate) writers: BTreeSet<u32>,
+    /// The threads that waited.
+    pub(crate) waiting: BTreeSet<u32>,
+    /// By the instruction that wrote it before: the waits.
+    pub(crate) written_by: BTreeMap<u64, u64>,
+    /// By the instruction that waited.
+    pub(crate) awaited_by: BTreeMap<u64, u64>,
+    /// The waits after an instruction that read and wrote it.
+    pub(crate) of_updates: u64,
+}
+
 /// An access that several threads' lines are used by.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Use {
@@ -105,6 +124,8 @@ struct Played {
     outcome: Outcome,
     uses: Vec<Use>,
     threads: Vec<u32>,
+    /// The numbers of the uses that read and write.
+    updates: BTreeSet<u32>,
 }
 
 impl Between {
@@ -130,8 +151,26 @@ impl Between {
                 waits.add(counts.of_same_bytes, counts.of_line_alone);
             }
         }
+        for (pair, counts) in played.outcome.pairs.iter().filter(|(_, counts)| counts.of_same_bytes > 0) {
+            self.add_word(pair, counts.of_same_bytes, played);
+        }
         for number in played.outcome.lines.keys() {
             self.add_line(*number, played, spots);
+        }
+    }
+
+    /// Waits for bytes that both threads need.
+    fn add_word(&mut self, pair: &Pair, waits: u64, played: &Played) {
+        let [written, awaited] = [pair.writer_tag, pair.other_tag].map(|tag| played.uses[tag as usize]);
+        let [writer, waiting] = [pair.writer, pair.other].map(|one| played.threads[usize::from(one)]);
+        let word = self.words.entry(awaited.spot).or_default();
+        word.waits += waits;
+        word.writers.insert(writer);
+        word.waiting.insert(waiting);
+        *word.written_by.entry(written.pc).or_default() += waits;
+        *word.awaited_by.entry(awaited.pc).or_default() += waits;
+        if played.updates.contains(&pair.writer_tag) {
+            word.of_updates += waits;
         }
     }
 
@@ -274,6 +313,7 @@ fn play(round: &Round<'_>, line_bytes: u64) -> Played {
         outcome: Outcome::default(),
         uses: Vec::new(),
         threads: round.iter().map(|(window, _)| window.thread).collect(),
+        updates: BTreeSet::new(),
     };
     if shared.is_empty() {
         return played;
@@ -292,6 +332,7 @@ fn play(round: &Round<'_>, line_bytes: u64) -> Played {
             });
             if let Some(before) = before.filter(|before| before.access.address == access.address) {
                 before.access.kind = Kind::Update;
+                played.updates.insert(before.access.tag);
                 continue;
             }
             let base = access.address.wrapping_sub(u64::from(point.offset));
@@ -299,6 +340,13 @@ fn play(round: &Round<'_>, line_bytes: u64) -> Played {
                 played.uses.push(*used);
                 played.uses.len() as u32 - 1
             });
+            // A sum takes one instruction that reads and writes, or a load, and a store behind it.
+            let is_read = own.last().is_some_and(|before| {
+                before.access.kind == Kind::Load && before.access.address == access.address
+            });
+            if is_read && access.kind == Kind::Store {
+                played.updates.insert(tag);
+            }
             own.push(Timed { access: Access { thread, tag, ..access }, at });
         }
         let ended_at = window.steps.len() as u64;

@@ -44,16 +44,10 @@ impl Work<'_, '_> {
         let share = |waits: f64| waits * WAIT_CYCLES / with_waits;
         let mut spots: Vec<(u32, u64)> = fight.spots.iter().map(|(spot, waits)| (*spot, *waits)).collect();
         spots.sort_by_key(|(spot, waits)| (Reverse(*waits), *spot));
-        let members = spots.iter().map(|(spot, _)| {
-            let spot = self.naming.spots[*spot as usize];
-            let owner = owner::name(&mut self.naming.namer, spot.owner);
-            let member = owner::member_name(&mut self.naming.namer, spot);
-            if member.is_empty() { owner } else { format!("{owner}.{member}") }
-        });
-        let members = members.collect();
+        let members = spots.iter().map(|(spot, _)| self.word_name(*spot)).collect();
         let names: Vec<String> =
             fighters.owners.iter().map(|owner| owner::name(&mut self.naming.namer, *owner)).collect();
-        let functions = self.functions_that_wait(fight);
+        let functions = self.functions_that_wait(&fight.pcs);
         let gain = share(waits.of_line_alone);
         Finding {
             subject: Some(names.join(" and ")),
@@ -79,16 +73,16 @@ impl Work<'_, '_> {
         }
     }
 
-    /// The program's functions that wait, most waits first.
-    fn functions_that_wait(&self, fight: &Fight) -> Vec<String> {
+    /// The program's functions with these instructions that wait, most waits first.
+    pub(crate) fn functions_that_wait(&self, pcs: &BTreeMap<u64, u64>) -> Vec<String> {
         let mut by_function: BTreeMap<&str, u64> = BTreeMap::new();
-        for (pc, waits) in &fight.pcs {
+        for (pc, waits) in pcs {
             let counts = self.attribution.function_of(*pc).filter(|counts| counts.image == self.program);
             if let Some(counts) = counts {
                 *by_function.entry(&counts.name).or_default() += waits;
             }
         }
-        let all: u64 = fight.pcs.values().sum();
+        let all: u64 = pcs.values().sum();
         let is_worth = |waits: u64| waits as f64 >= LEAST_OF_FIGHT * all as f64;
         let mut functions: Vec<(&str, u64)> = by_function.into_iter().filter(|one| is_worth(one.1)).collect();
         functions.sort_by_key(|(name, waits)| (Reverse(*waits), *name));

@@ -1,15 +1,14 @@
 //! Locks that threads wait for: a layout does not help where one lock makes threads take turns.
 
 use crate::hand_findings::LockWaits;
-use crate::owner;
 use crate::stalls::counts::FunctionCounts;
 use crate::threads::contention::{LEAST_WAITS, Waits};
 use crate::work::Work;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// A lock with a smaller share of all waits of threads is not listed.
-const LEAST_SHARE: f64 = 0.1;
+/// A lock with a smaller share of all waits of threads is not listed. Most waits may be for the data that it hands over.
+const LEAST_SHARE: f64 = 0.02;
 /// Locks that are listed, and functions of each.
 const MOST_LOCKS: usize = 3;
 const MOST_FUNCTIONS: usize = 3;
@@ -18,7 +17,7 @@ const MOST_FUNCTIONS: usize = 3;
 const LOCKING: [&str; 3] = ["pthread_mutex_", "pthread_rwlock_", "pthread_spin_"];
 
 impl Work<'_, '_> {
-    /// The locks of the C library that threads wait for, most waits first.
+    /// The locks that threads wait for, most waits first: the C library's, and words that code takes by itself.
     pub(crate) fn lock_waits(&mut self) -> Vec<LockWaits> {
         let mut locks: BTreeMap<String, Waits> = BTreeMap::new();
         let mut functions: BTreeMap<String, u64> = BTreeMap::new();
@@ -32,6 +31,10 @@ impl Work<'_, '_> {
             } else if counts.image == self.program {
                 *functions.entry(counts.name.clone()).or_default() += waits.all();
             }
+        }
+        for (spot, word) in self.taken_words() {
+            let known = locks.entry(self.lock_name(spot)).or_default();
+            *known = known.plus(Waits { of_same_bytes: word.waits, of_line_alone: 0 });
         }
         let all = self.between.all.all();
         locks.retain(|_, waits| waits.all() >= LEAST_WAITS && waits.all() as f64 >= LEAST_SHARE * all as f64);
@@ -72,16 +75,14 @@ impl Work<'_, '_> {
 
     /// The member or variable that a lock's word is in, without the C library's own members.
     fn lock_name(&mut self, spot: u32) -> String {
-        let spot = self.naming.spots[spot as usize];
-        let owner = owner::name(&mut self.naming.namer, spot.owner);
-        let member = owner::member_name(&mut self.naming.namer, spot);
-        let own = member.split('.').take_while(|part| !part.starts_with("__")).collect::<Vec<_>>().join(".");
-        if own.is_empty() { owner } else { format!("{owner}.{own}") }
+        let name = self.word_name(spot);
+        let parts = name.split('.').enumerate().take_while(|(at, part)| *at == 0 || !part.starts_with("__"));
+        parts.map(|(_, part)| part).collect::<Vec<_>>().join(".")
     }
 }
 
 /// True for a function of the C library that takes a lock or gives it back.
-fn is_locking(function: &str) -> bool {
+pub(super) fn is_locking(function: &str) -> bool {
     let name = function.trim_start_matches('_');
     let name = name.strip_prefix("GI_").unwrap_or(name).trim_start_matches('_');
     LOCKING.iter().any(|begin| name.starts_with(begin)) || name.starts_with("lll_lock")

@@ -5,7 +5,7 @@ use iced_x86::{Decoder, DecoderOptions, Mnemonic, OpKind};
 
 /// The effect of such an instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Atomic {
+pub enum Atomic {
     /// Stores a value unconditionally.
     Swaps,
     /// Stores a value if the old one is as expected, or sets a bit and returns its old value.

@@ -10,7 +10,8 @@ mod effects;
 mod x86;
 
 pub(crate) use alignment::asked_alignment;
-pub(crate) use atomic::{Atomic, atomic};
+pub use atomic::Atomic;
+pub(crate) use atomic::atomic;
 pub use decoder::decode;
 pub use effects::{
     Address, CallTarget, Convention, Expression, Flow, Instruction, InstructionSet, Register, Touch,
