@@ -237,16 +237,8 @@ impl<'u> Function<'u> {
             CXCursor_VarDecl if decl.is_static() || decl.is_thread_local() => DeclaredKind::Global,
             CXCursor_VarDecl => {
                 let above = decl.parent().map(Cursor::kind);
-                let is_outside = matches!(
-                    above,
-                    None | Some(
-                        CXCursor_TranslationUnit
-                            | CXCursor_Namespace
-                            | CXCursor_StructDecl
-                            | CXCursor_ClassDecl
-                            | CXCursor_LinkageSpec
-                    )
-                );
+                let is_outside = decl.is_of_namespace()
+                    || matches!(above, None | Some(CXCursor_StructDecl | CXCursor_ClassDecl));
                 if is_outside { DeclaredKind::Global } else { DeclaredKind::Local }
             }
             CXCursor_FieldDecl => DeclaredKind::Member,

@@ -76,6 +76,27 @@ impl<'u> Cursor<'u> {
         self.raw.kind
     }
 
+    /// True for the whole file: its number is another one from libclang 15 on.
+    pub(crate) fn is_translation_unit(self) -> bool {
+        // SAFETY: takes a number alone.
+        unsafe { clang_isTranslationUnit(self.raw.kind) != 0 }
+    }
+
+    /// True for a directive of OpenMP: they are the last of the statements, and each release has more.
+    pub(crate) fn is_openmp(self) -> bool {
+        const OTHERS: [CXCursorKind; 2] = [CXCursor_SEHLeaveStmt, CXCursor_BuiltinBitCastExpr];
+        // SAFETY: takes a number alone.
+        let is_statement = unsafe { clang_isStatement(self.raw.kind) != 0 };
+        is_statement && self.kind() >= CXCursor_OMPParallelDirective && !OTHERS.contains(&self.kind())
+    }
+
+    /// True for what is declared in a file itself or in a namespace, not in a class or a function.
+    pub(crate) fn is_of_namespace(self) -> bool {
+        self.parent().is_some_and(|parent| {
+            parent.is_translation_unit() || matches!(parent.kind(), CXCursor_Namespace | CXCursor_LinkageSpec)
+        })
+    }
+
     /// The address of the declaration inside libclang: equal for equal declarations of one unit.
     pub(crate) fn identity(self) -> usize {
         self.raw.data[0].addr()
@@ -296,7 +317,8 @@ impl<'u> Cursor<'u> {
                 (file, line, column)
             };
         let (file, line, column) = place(clang_getExpansionLocation);
-        let (_, spelled_line, spelled_column) = place(clang_getSpellingLocation);
+        // `clang_getSpellingLocation` is this one before libclang 19, and leads into bodies of macros since.
+        let (_, spelled_line, spelled_column) = place(clang_getFileLocation);
         let file = match file.is_null() {
             true => String::new(),
             // SAFETY: a file of the live unit.

@@ -101,7 +101,7 @@ impl<'u> Reader<'u, '_> {
         let is_attribute = |child: &Cursor<'u>| child.kind() == CXCursor_UnexposedAttr;
         let is_global = cursor.kind() == CXCursor_VarDecl
             && self.known.is_none()
-            && cursor.parent().is_some_and(|parent| parent.kind() == CXCursor_TranslationUnit);
+            && cursor.parent().is_some_and(Cursor::is_translation_unit);
         if !is_global || !cursor.children().iter().any(is_attribute) {
             return None;
         }

@@ -3,7 +3,6 @@
 use super::reader::Reader;
 use crate::libclang::Cursor;
 use crate::tree::Site;
-use clang_sys::*;
 
 /// The alignment that a directive without a number stands for: no vector of today is larger.
 const MOST_VECTOR_BYTES: u64 = 64;
@@ -11,7 +10,7 @@ const MOST_VECTOR_BYTES: u64 = 64;
 impl<'u> Reader<'u, '_> {
     /// The names in `#pragma omp simd aligned(p, q : 32)`, each with the number.
     pub(super) fn aligned_by_directive(&mut self, cursor: Cursor<'u>, site: Site) -> Vec<(String, u64)> {
-        if !(CXCursor_OMPParallelDirective..CXCursor_TranslationUnit).contains(&cursor.kind()) {
+        if !cursor.is_openmp() {
             return Vec::new();
         }
         let mut text = String::new();

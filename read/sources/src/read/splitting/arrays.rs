@@ -190,8 +190,7 @@ pub(super) fn pointer_variable(expression: Cursor<'_>) -> Option<Cursor<'_>> {
 }
 
 fn is_of_file(variable: Cursor<'_>) -> bool {
-    let parent = variable.parent().map(Cursor::kind);
-    variable.kind() == CXCursor_VarDecl && parent == Some(CXCursor_TranslationUnit)
+    variable.kind() == CXCursor_VarDecl && variable.parent().is_some_and(Cursor::is_translation_unit)
 }
 
 /// The part of an expression that its text begins with.

@@ -414,10 +414,7 @@ impl<'u> Reader<'u, '_> {
     fn note_class(&mut self, cursor: Cursor<'u>) {
         let Some(class) = self.name_of_class(cursor) else { return };
         self.splitting.facts.classes.entry(class.clone()).or_default().seen_by.cpp = true;
-        let parent = cursor.parent().map(Cursor::kind);
-        let is_plain =
-            matches!(parent, Some(CXCursor_TranslationUnit | CXCursor_Namespace | CXCursor_LinkageSpec));
-        if !is_plain || cursor.template().is_some() {
+        if !cursor.is_of_namespace() || cursor.template().is_some() {
             self.hold(class.clone(), None, "it is declared inside a class, a function or a template", cursor);
         }
         for child in cursor.children() {

@@ -291,7 +291,7 @@ const OF_THE_C_LIBRARY: [&str; 172] = [
 
 impl<'u> Reader<'u, '_> {
     pub(super) fn note_thread_start(&mut self, cursor: Cursor<'u>) {
-        let is_openmp = (CXCursor_OMPParallelDirective..CXCursor_TranslationUnit).contains(&cursor.kind());
+        let is_openmp = cursor.is_openmp();
         let function = cursor.referenced().filter(|function| {
             cursor.kind() == CXCursor_DeclRefExpr && function.kind() == CXCursor_FunctionDecl
         });
