@@ -1,7 +1,8 @@
 //! The verdict on a ratio: changed, equivalent or inconclusive.
 
+use crate::error::StatsError;
 use crate::interval::{Interval, normal_quantile};
-use crate::paired::RatioEstimate;
+use crate::paired::{PairedBlocks, RatioEstimate};
 use std::fmt;
 
 /// The claim that a comparison supports.
@@ -43,7 +44,36 @@ pub struct Judgement {
     /// The smallest change, as a share of the cost (0.01 is 1 %), that a run like this one would have called
     /// changed four times in five.
     pub smallest_detectable: f64,
+    /// True where the later half of the blocks changes to the other side: such a change is inconclusive.
+    pub is_contradicted: bool,
 }
+
+impl Judgement {
+    /// The judgement with the blocks in the order of their runs. A change of this ratio that their later half contradicts
+    /// is inconclusive: the machine changed meanwhile.
+    ///
+    /// # Errors
+    /// When a value is not positive.
+    pub fn in_order(self, ratio: f64, blocks: &PairedBlocks) -> Result<Judgement, StatsError> {
+        let logs = blocks.log_ratios()?;
+        let later = &logs[logs.len() / 2..];
+        let is_contradicted = self.verdict == Verdict::Changed
+            && logs.len() >= LEAST_TO_CONTRADICT
+            && later.iter().sum::<f64>() * ratio.ln() < 0.0;
+        let verdict = if is_contradicted { Verdict::Inconclusive } else { self.verdict };
+        Ok(Judgement { verdict, is_contradicted, ..self })
+    }
+
+    /// How many times the runs so far would have shown a change of this share, four times in five; `None` where no number
+    /// of runs would, as far as these show.
+    pub fn runs_to_show(&self, share: f64) -> Option<f64> {
+        let times = (self.smallest_detectable.ln_1p() / share.ln_1p()).powi(2);
+        times.is_finite().then_some(times)
+    }
+}
+
+/// Fewer blocks have no later half to speak of.
+const LEAST_TO_CONTRADICT: usize = 4;
 
 /// The power at which the smallest detectable effect is stated.
 const POWER: f64 = 0.8;
@@ -62,7 +92,7 @@ pub fn judge(estimate: &RatioEstimate, margin: f64) -> Judgement {
         Verdict::Inconclusive
     };
     let smallest_detectable = smallest_detectable(estimate);
-    Judgement { verdict, within_margin, smallest_detectable }
+    Judgement { verdict, within_margin, smallest_detectable, is_contradicted: false }
 }
 
 /// The smallest change, as a share of the cost, that is found with probability 0.8 by intervals as
@@ -94,6 +124,31 @@ mod tests {
         assert_eq!(judge(&estimate(0.98, 1.01), 0.01).verdict, Verdict::Inconclusive);
         let small = judge(&estimate(1.002, 1.004), 0.01);
         assert_eq!((small.verdict, small.within_margin), (Verdict::Changed, true));
+    }
+
+    #[test]
+    fn a_change_that_the_later_blocks_contradict_is_inconclusive() {
+        let blocks = |after: &[f64]| {
+            PairedBlocks::from_means(vec![100.0; after.len()], after.to_vec()).expect("blocks")
+        };
+        let changed = judge(&estimate(0.95, 0.98), 0.01);
+        let drifting =
+            changed.in_order(0.965, &blocks(&[90.0, 91.0, 92.0, 101.0, 102.0, 100.5])).expect("logs");
+        assert_eq!((drifting.verdict, drifting.is_contradicted), (Verdict::Inconclusive, true));
+        let steady = changed.in_order(0.965, &blocks(&[96.0, 97.0, 96.5, 96.0, 101.0, 95.5])).expect("logs");
+        assert_eq!((steady.verdict, steady.is_contradicted), (Verdict::Changed, false));
+        let few = changed.in_order(0.965, &blocks(&[90.0, 91.0, 101.0])).expect("logs");
+        assert_eq!(few.verdict, Verdict::Changed);
+    }
+
+    /// An interval half as wide takes four times as many runs.
+    #[test]
+    fn a_tenth_of_the_change_takes_a_hundred_times_the_runs() {
+        let judged = judge(&estimate(0.9, 1.1), 0.01);
+        let least = judged.smallest_detectable;
+        assert!((judged.runs_to_show(least).expect("a number") - 1.0).abs() < 1e-9);
+        let tenth = (least.ln_1p() / 10.0).exp_m1();
+        assert!((judged.runs_to_show(tenth).expect("a number") - 100.0).abs() < 1e-6);
     }
 
     #[test]

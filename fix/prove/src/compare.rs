@@ -365,7 +365,7 @@ fn contrast(variant: Variant, pairs: &PairedBlocks, plan: &ComparePlan) -> Resul
         Err(error) => return Err(error),
     };
     let judged = if pairs.len() >= RESAMPLED_FROM { resampled(pairs, plan)? } else { paired };
-    let judgement = judge(&judged, plan.margin);
+    let judgement = judge(&judged, plan.margin).in_order(judged.ratio, pairs)?;
     Ok(Contrast {
         variant,
         adjusted_p: judged.p_value,

@@ -30,6 +30,7 @@
 pub mod bisect;
 pub mod compare;
 pub mod conduct;
+pub mod disturbance;
 pub mod effects;
 pub mod elimination;
 pub mod error;
@@ -38,6 +39,7 @@ mod from_explain;
 pub mod links;
 pub mod measure;
 pub mod metric;
+pub mod noise;
 pub mod output;
 pub mod pair;
 pub mod proof;
@@ -50,6 +52,7 @@ pub mod timing;
 
 pub use conduct::{Conduct, ConductEffects, Recorded, RegionCalls};
 pub use error::ProveError;
-pub use proof::{Conclusion, NotTimed, OutputNotRepeatable, Proof, ProofPlan, detectable_in_words, prove};
+pub use noise::detectable_in_words;
+pub use proof::{Conclusion, NotTimed, OutputNotRepeatable, Proof, ProofPlan, prove};
 pub use proven::{Evidence, Proven};
 pub use run::{RunResult, Runner, Slot, Variant};

@@ -1,10 +1,12 @@
 //! The whole comparison of two variants, and its conclusion.
 
 use crate::conduct::Recorded;
+use crate::disturbance::Disturbance;
 use crate::effects::EffectsAgreement;
 use crate::error::ProveError;
 use crate::footprint::{self, FootprintChange, LineKind, weighted_difference};
 use crate::links::{LinkPlan, of_links, share_in_words};
+use crate::noise::noise_in_words;
 use crate::proven::{Evidence, Proven};
 use crate::run::{Ending, RunResult, Runner, Slot, Variant};
 use crate::schedule::{Order, Schedule};
@@ -172,36 +174,8 @@ impl Proof {
             Conclusion::NoEndToEndChange => {
                 format!("no end-to-end gain (within {}), {links}", figure::level(time.margin))
             }
-            _ => format!(
-                "end-to-end time inconclusive ({}), {links}",
-                detectable_in_words(time.judgement.smallest_detectable)
-            ),
+            _ => format!("end-to-end time inconclusive ({}), {links}", noise_in_words(time)),
         }
-    }
-}
-
-/// From this change on a factor says more than a share.
-const LARGE: f64 = 0.5;
-
-/// The smallest change that the runs would show, as a sentence.
-///
-/// ```
-/// use lineup_prove::detectable_in_words;
-/// assert_eq!(detectable_in_words(0.006), "a change of 0.60 % would have been seen");
-/// assert_eq!(
-///     detectable_in_words(1.748),
-///     "the runs scatter too much: no change below a factor of 2.7 could be seen"
-/// );
-/// assert_eq!(detectable_in_words(f64::INFINITY), "the runs scatter too much: no change could be seen");
-/// ```
-pub fn detectable_in_words(smallest: f64) -> String {
-    const MOST: f64 = 100.0;
-    match smallest {
-        small if small < LARGE => format!("a change of {} would have been seen", figure::share(small)),
-        large if large < MOST => {
-            format!("the runs scatter too much: no change below a factor of {:.1} could be seen", 1.0 + large)
-        }
-        _ => "the runs scatter too much: no change could be seen".to_owned(),
     }
 }
 
@@ -337,6 +311,7 @@ impl Session<'_> {
         let mut timed: Vec<TimedRun> = Vec::new();
         let mut spent_ns = 0u64;
         let mut blocks = 0u64;
+        let mut disturbance = Some(Disturbance::default());
         while blocks < plan.max_blocks.max(2) && !(blocks >= 3 && spent_ns >= plan.max_time_ns) {
             for slot in schedule.block() {
                 let (result, unlike) = self.run(&slot)?;
@@ -344,6 +319,7 @@ impl Session<'_> {
                     return Ok((Err(NotTimed::OutputNotRepeatable(reason)), blocks));
                 }
                 spent_ns = spent_ns.saturating_add(result.spent_ns());
+                disturbance = disturbance.zip(result.disturbance).map(|(sum, one)| sum.plus(one));
                 timed.push(TimedRun { variant: slot.variant, block: blocks, wall_ns: result.wall_ns });
             }
             blocks += 1;
@@ -353,7 +329,8 @@ impl Session<'_> {
                 break;
             }
         }
-        Ok((Ok(judge_runs(timed, &plan.stop, plan.margin, links)?), blocks))
+        let judged = judge_runs(timed, &plan.stop, plan.margin, links)?;
+        Ok((Ok(TimeChange { disturbance, ..judged }), blocks))
     }
 
     /// One run, with its difference from the first run of the same variant, if any.

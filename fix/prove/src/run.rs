@@ -1,5 +1,6 @@
 //! One run of one variant: the request to a runner and the runner's result.
 
+use crate::disturbance::Disturbance;
 use crate::metric::Reading;
 use crate::output::Output;
 use std::fmt;
@@ -103,6 +104,8 @@ pub struct RunResult {
     pub counters: Vec<Reading>,
     /// Numbers that the program printed.
     pub printed: Vec<Reading>,
+    /// The time of its CPUs that other work had meanwhile; `None` when not observed.
+    pub disturbance: Option<Disturbance>,
 }
 
 impl RunResult {
@@ -120,6 +123,7 @@ impl RunResult {
             cpus: None,
             counters: Vec::new(),
             printed: Vec::new(),
+            disturbance: None,
         }
     }
 

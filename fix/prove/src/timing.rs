@@ -1,12 +1,13 @@
 //! Whole-process time of two variants, judged from blocks that hold both.
 
+use crate::disturbance::Disturbance;
 use crate::error::ProveError;
 use crate::links::LinkPlan;
 use crate::run::Variant;
 use lineup_stats::paired::{PairedBlocks, RatioEstimate};
 use lineup_stats::sequential::WidthStop;
 use lineup_stats::summary::Summary;
-use lineup_stats::verdict::{Judgement, judge};
+use lineup_stats::verdict::{Judgement, Verdict, judge};
 use std::collections::BTreeMap;
 
 /// One timed run.
@@ -40,6 +41,18 @@ pub struct TimeChange {
     /// The share of the spread of blocks that lies between links; `None` with one link, and where it cannot be
     /// estimated.
     pub link_share: Option<f64>,
+    /// The time of the processors that other work had meanwhile; `None` where that was not observed.
+    pub disturbance: Option<Disturbance>,
+}
+
+impl TimeChange {
+    /// The time of runs that would show a change above the margin, in nanoseconds; `None` where the runs decided, and
+    /// where no time would do as far as they show.
+    pub fn needed_ns(&self) -> Option<f64> {
+        let spent_ns: f64 = self.runs.iter().map(|run| run.wall_ns as f64).sum();
+        let is_open = self.judgement.verdict == Verdict::Inconclusive;
+        is_open.then(|| self.judgement.runs_to_show(self.margin)).flatten().map(|times| times * spent_ns)
+    }
 }
 
 /// Judges timed runs that form complete blocks, over the links that these used.
@@ -62,11 +75,12 @@ pub fn judge_runs(
         before_ns: Summary::of(&times(Variant::BEFORE))?,
         after_ns: Summary::of(&times(Variant::AFTER))?,
         estimate,
-        judgement: judge(&estimate, margin),
+        judgement: judge(&estimate, margin).in_order(estimate.ratio, &blocks)?,
         margin,
         runs,
         links: links.links.min(blocks.len() as u64).max(1),
         link_share,
+        disturbance: None,
     })
 }
 
@@ -86,7 +100,6 @@ mod tests {
     use super::*;
     use crate::links::link_of;
     use lineup_stats::random::Seed;
-    use lineup_stats::verdict::Verdict;
 
     const LINKS: LinkPlan = LinkPlan { links: 6, seed: Seed(4) };
 

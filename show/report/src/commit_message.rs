@@ -263,6 +263,11 @@ mod tests {
                 smallest_detectable: 0.1,
                 links: 1,
                 link_share: None,
+                is_contradicted: false,
+                needed_ns: None,
+                others: None,
+                stolen: None,
+                noise: None,
             };
             let mut report = StudyReport::new("demo");
             report.proof = Some(ProofReport {

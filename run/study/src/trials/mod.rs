@@ -3,6 +3,7 @@
 pub mod background;
 pub mod bolt;
 pub mod cycles;
+mod disturbed;
 pub mod heap_pools;
 pub mod page_costs;
 pub mod placements;

@@ -7,6 +7,7 @@ use crate::perf::counters::{Counters, EventGroup};
 use crate::process::child::{Finished, Streams, Waiting};
 use crate::process::interrupt::Interrupts;
 use crate::process::run::{On, Run};
+use crate::trials::disturbed::Watch;
 use crate::trials::printed::PrintedMetrics;
 use crate::trials::transfers::Transfers;
 use lineup_prove::links::link_of;
@@ -152,6 +153,8 @@ pub struct ProcessRunner {
     interrupts: Interrupts,
     /// True once a warm-up run kept more than one CPU busy.
     is_parallel: bool,
+    /// Other work beside the runs.
+    watch: Watch,
 }
 
 impl ProcessRunner {
@@ -165,7 +168,14 @@ impl ProcessRunner {
             return Err(Error::argument(format!("CPU {cpu}"), why));
         }
         let allowed = options.placing.ordered(allowed);
-        Ok(Self { variants, options, allowed, interrupts: interrupts.clone(), is_parallel: false })
+        Ok(Self {
+            variants,
+            options,
+            allowed,
+            interrupts: interrupts.clone(),
+            is_parallel: false,
+            watch: Watch::default(),
+        })
     }
 
     /// True once a warm-up run kept more than one CPU busy.
@@ -201,15 +211,18 @@ impl ProcessRunner {
     /// Runs one slot.
     pub fn run_slot(&mut self, slot: &Slot) -> Result<RunResult> {
         let on = self.placed(slot);
-        let cpus = match &on {
-            On::These(cpus) => Some(cpus.clone()),
-            On::Anywhere | On::EachOnItsOwn(_) => None,
+        let (cpus, used) = match &on {
+            On::These(cpus) => (Some(cpus.clone()), cpus.clone()),
+            On::EachOnItsOwn(cpus) => (None, cpus.clone()),
+            On::Anywhere => (None, self.allowed.clone()),
         };
         let run = Run { on, ..self.run_of(slot)? };
+        let begun = self.watch.begin(slot, &used, &self.interrupts);
         let started = Instant::now();
         let waiting = Waiting::start(&run, self.options.streams, &self.interrupts)?;
         let counters = Counters::attach(waiting.pid(), &self.options.events);
         let Finished { ending, wall_ns, usage, stdout, stderr, stdout_file, client, .. } = waiting.run()?;
+        let disturbance = begun.and_then(|begun| self.watch.end(begun, &used, &usage));
         if slot.block.is_none() {
             self.is_parallel |= kept_several_busy(&usage, wall_ns);
         }
@@ -234,6 +247,7 @@ impl ProcessRunner {
             cpus,
             counters,
             printed,
+            disturbance,
         })
     }
 }

@@ -56,6 +56,10 @@ fn facts(time: &TimeReport, blocks: u64) -> Markup {
         dd { (links_mean(time.links)) }
         dt { "Smallest detectable" }
         dd { (detectable_in_words(time.smallest_detectable)) }
+        @if let Some(noise) = &time.noise {
+            dt { "Noise" }
+            dd { (noise) }
+        }
     }
 }
 

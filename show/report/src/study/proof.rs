@@ -1,7 +1,9 @@
 //! The results of comparing the two variants.
 
 use crate::effects::EffectsCheck;
+use lineup_prove::disturbance::Disturbance;
 use lineup_prove::links::{of_links, share_in_words};
+use lineup_prove::noise::noise_in_words;
 use lineup_prove::timing::TimeChange;
 use lineup_prove::{NotTimed, Proof, Proven, Variant};
 use lineup_stats::verdict::Verdict;
@@ -87,6 +89,17 @@ pub struct TimeReport {
     /// The share of the spread of blocks that lies between these links; `None` with one link, and where it cannot be
     /// determined.
     pub link_share: Option<f64>,
+    /// True where the later half of the blocks changes to the other side: such a change is inconclusive.
+    pub is_contradicted: bool,
+    /// The time of runs that would show a change above the margin, in nanoseconds; `None` where these decided, and where
+    /// none would do.
+    pub needed_ns: Option<f64>,
+    /// The part of the runs' CPUs that other programs had; `None` where that was not observed.
+    pub others: Option<f64>,
+    /// The part that the host of this machine had.
+    pub stolen: Option<f64>,
+    /// All that in words; `None` where the runs decided and nothing disturbed them.
+    pub noise: Option<String>,
 }
 
 impl TimeReport {
@@ -142,6 +155,14 @@ impl From<&TimeChange> for TimeReport {
             smallest_detectable: time.judgement.smallest_detectable,
             links: time.links,
             link_share: time.link_share,
+            is_contradicted: time.judgement.is_contradicted,
+            needed_ns: time.needed_ns(),
+            others: time.disturbance.map(Disturbance::others),
+            stolen: time.disturbance.map(Disturbance::stolen),
+            noise: match time.judgement.verdict {
+                Verdict::Inconclusive => Some(noise_in_words(time)),
+                _ => time.disturbance.and_then(Disturbance::in_words),
+            },
         }
     }
 }
