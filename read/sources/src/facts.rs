@@ -151,6 +151,8 @@ pub(crate) enum Act {
     ReadToEnd,
     /// Given back to the allocator.
     Freed,
+    /// The bytes from there to the object's end are counted by this function.
+    Rest(Name),
     /// Used as a place that holds a pointer to something else.
     AsHandle(Shape, Name),
     /// A variable that another object file defines, when no unit does: identity, name.
@@ -188,6 +190,8 @@ pub(crate) enum Saying {
     AssertedOffset(Name),
     /// The offset of a member is compared with a number.
     ComparedOffset(Name),
+    /// The offset of a member is seen, in this way.
+    OffsetShown(Name, Name),
     /// The members before this one are measured by its offset.
     Measured(Name),
     /// Its offset is added to a size.
@@ -228,6 +232,8 @@ pub(crate) enum Saying {
     Stride(u64),
     /// Its size is seen, in this way.
     SizeShown(Name),
+    /// Its size is compared, by `<` and its like, with this number.
+    SizeBounded(u64),
     /// An ABI's constant measures it.
     AbiConstant(Name),
 }
@@ -262,6 +268,7 @@ pub(crate) struct Member {
     /// The alignment that the compiler gives it in any position.
     pub(crate) align_bytes: u64,
     pub(crate) size_bytes: u64,
+    pub(crate) is_bit_field: bool,
     pub(crate) is_volatile: bool,
     pub(crate) is_array: bool,
     /// An array without a size, or with none or one element.
@@ -333,15 +340,32 @@ pub(crate) struct NumberPlace {
     pub(crate) place: PointerPlace,
 }
 
-/// A number that may be the offset of a member.
+/// A number that may come from a layout.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) enum Distance {
-    /// The offset of a member of this record.
-    Of(Name),
+    /// The offset of a member: the record, the member.
+    Of(Name, Name),
+    /// The size of this record, or a number that is worked out from it.
+    Size(Name),
     /// A number as it is written; given together with an object of this record.
     Written(u64, Option<Name>),
     /// A number in another place.
     From(NumberPlace),
+}
+
+/// A use of a number that depends on its value.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) enum NumberUse {
+    /// Compared with a number that is written, for equality.
+    Equals(u64),
+    /// Compared with a number that is written, by `<` and its like.
+    Bounded(u64),
+    /// Compared with the number in another place, for equality.
+    EqualsPlace(NumberPlace),
+    /// Seen, in this way.
+    Shown(Name),
+    /// The index of an array's element.
+    Index,
 }
 
 /// A parameter, or the result, that is no pointer to something else: an object or a number by value.
@@ -351,6 +375,8 @@ pub(crate) struct ValueSlot {
     pub(crate) parameter: Option<usize>,
     pub(crate) shape: Shape,
     pub(crate) spelling: Name,
+    /// The target of a pointer, or the elements of an array there, unless these are bytes.
+    pub(crate) target: Option<(Shape, Name)>,
 }
 
 /// A cast of a pointer to functions of one type to another type, each by its spelling.
@@ -403,8 +429,10 @@ pub(crate) struct Facts {
     pub(crate) defined: BTreeSet<Name>,
     /// Functions whose address is taken, by the type they are called as.
     pub(crate) taken: BTreeSet<(Name, Name)>,
-    /// Numbers that may be offsets, by the places that they are stored in.
+    /// Numbers that may come from a layout, by the places that they are stored in.
     pub(crate) distances: BTreeSet<(NumberPlace, Distance, Where)>,
+    /// Uses of the numbers in places.
+    pub(crate) number_uses: BTreeSet<(NumberPlace, NumberUse, Where)>,
     /// Pointers to bytes that are moved by the number in a place.
     pub(crate) moved_by: BTreeSet<(Value, NumberPlace, Where)>,
     /// Objects that are given whole among a function's further arguments: the function, and the object's record.
@@ -578,6 +606,7 @@ impl Facts {
         self.defined.extend(other.defined);
         self.taken.extend(other.taken);
         self.distances.extend(other.distances);
+        self.number_uses.extend(other.number_uses);
         self.moved_by.extend(other.moved_by);
         self.further_objects.extend(other.further_objects);
         self.function_casts.extend(other.function_casts);

@@ -39,6 +39,8 @@ pub(crate) struct Tree {
     /// Uses of a pointer's target, with the alignment that its type requires, where that is a vector's or more.
     pub(crate) asked_alignments: HashMap<NodeId, u64>,
     pub(crate) function_types: HashMap<TypeId, FunctionType>,
+    /// The functions that are given a variable's address where its scope ends, by the variable's node.
+    pub(crate) cleanups: HashMap<NodeId, Name>,
     /// The nodes at the top level of the project's own files.
     pub(crate) roots: Vec<NodeId>,
     /// The facts about classes whose members an edit may move out of the object.
@@ -112,6 +114,8 @@ pub(crate) enum Operator {
     Assign,
     /// `==` and `!=`.
     Equal,
+    /// `<`, `<=`, `>` and `>=`.
+    Less,
 }
 
 /// The kind of a node.
@@ -150,6 +154,8 @@ pub(crate) enum Kind {
     This,
     Assembly,
     Return,
+    Switch,
+    Case,
     /// The name of a type.
     TypeRef,
     /// The name of a member in `offsetof` and designators.
@@ -216,6 +222,8 @@ pub(crate) struct Field {
     pub(crate) offset_bits: u64,
     /// The alignment that the compiler gives it in any position.
     pub(crate) align_bytes: u64,
+    /// The width of a bit-field.
+    pub(crate) bits: Option<u64>,
 }
 
 /// The parameters and results of functions of one type.
@@ -285,6 +293,7 @@ pub(crate) enum DeclKind {
     /// The parameter of this function, from 0.
     Parameter(Name, usize),
     Field(RecordId),
+    Enumerator,
     Other,
 }
 

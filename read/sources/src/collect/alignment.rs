@@ -153,6 +153,7 @@ impl Collector<'_> {
         let is_asked = |bytes: &u64| bytes.is_power_of_two() && *bytes <= library_functions::MOST_ALIGNMENT;
         let Some(bytes) = bytes.filter(is_asked) else { return };
         let mut values = values.to_vec();
+        values.extend(self.addresses_in_union(&values));
         if tree.node(id).operator != Some(Operator::Or) {
             values.extend(self.addresses_within(left));
         }

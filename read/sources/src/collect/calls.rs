@@ -70,7 +70,7 @@ impl Collector<'_> {
         let values: Vec<Vec<Value>> = arguments.iter().map(|&argument| self.pointer(argument)).collect();
         self.note_text(arguments, &values, id);
         self.note_texts((function, named), arguments, &values, id);
-        self.note_sizes_printed(decl, arguments, id);
+        self.note_numbers_given(decl, arguments, id);
         self.note_elements(id, function, arguments);
         if library_functions::takes_size(function) {
             // The size is not one of what is printed.
@@ -82,6 +82,7 @@ impl Collector<'_> {
         self.note_ended(decl, arguments, &values, id);
         let value = |at: usize| values.get(at).cloned().unwrap_or_default();
         self.note_aligned_call(function, arguments, &values, id);
+        self.note_object_size(function, arguments, &values, id);
         self.note_thread_result(function, arguments, &values, id);
         self.note_list_in_member(function, arguments);
         if let Some(protection) = library_functions::protection(function).and_then(|at| arguments.get(at))
@@ -204,7 +205,7 @@ impl Collector<'_> {
         }
         self.note_ended(decl, arguments, &given, id);
         self.note_sizes(id, arguments);
-        self.note_sizes_printed(decl, arguments, id);
+        self.note_numbers_given(decl, arguments, id);
         self.note_distances_given(&decl.usr, arguments);
         self.note_array_parameters(id, decl, &given);
         self.note_library_iterators(id, decl, &given);
@@ -337,15 +338,6 @@ impl Collector<'_> {
         }
     }
 
-    /// `printf("%zu", sizeof(struct t))`.
-    fn note_sizes_printed(&mut self, decl: &Decl, arguments: &[NodeId], id: NodeId) {
-        if !self.is_kernel && self.tree.ty(decl.ty).spelling.contains("...") {
-            for &argument in arguments.iter().skip(decl.parameters) {
-                self.note_size_shown(argument, "is one of further arguments", id);
-            }
-        }
-    }
-
     /// True for `mmap(…, -1, …)`: without a file nobody else has laid out the memory.
     fn is_anonymous_mapping(&self, decl: &Decl, arguments: &[NodeId]) -> bool {
         let file = library_functions::file_of_mapping(&decl.name).and_then(|at| arguments.get(at));
@@ -431,14 +423,16 @@ impl Collector<'_> {
             given.push(values);
         }
         let Some(name) = self.signature(callee) else { return Vec::new() };
-        let result = self.note_call(id, (name, usize::MAX), arguments, given);
-        match self.holds_pointer(self.tree.node(id).ty) {
-            true => vec![Value::place(result)],
-            false => Vec::new(),
+        let values = vec![Value::place(self.note_call(id, (name, usize::MAX), arguments, given))];
+        let ty = self.tree.node(id).ty;
+        // A function of another type may be called there.
+        if let Some(ahead) = self.tree.pointee(ty).filter(|_| !self.is_kernel) {
+            self.note_use_as(&values, ahead, id);
         }
+        if self.holds_pointer(ty) { values } else { Vec::new() }
     }
 
-    fn note_call(
+    pub(super) fn note_call(
         &mut self,
         id: NodeId,
         called: (Name, usize),

@@ -59,6 +59,7 @@ impl Collector<'_> {
                 values
             }
             // An array of numbers in parentheses is still that array.
+            (Some(_), TypeKind::Array(..)) if !self.is_array(child) => values,
             (Some(_), TypeKind::Array(..)) => {
                 let is_array = |value: &Value| matches!(value.source, Source::Origin(Origin::Numbers(..)));
                 values.into_iter().filter(is_array).collect()
@@ -119,10 +120,13 @@ impl Collector<'_> {
         let ty = tree.ty(ahead);
         let shape = match ty.kind {
             TypeKind::Record(record) if tree.records[record].is_complete => self.shape(ahead),
-            TypeKind::Array(of, _) => {
+            TypeKind::Array(of, count) => {
                 // `(int (*)[4])&x->a`.
                 if let Some(bytes) = ty.size_bytes.filter(|&bytes| bytes > 0) {
                     self.act(&Self::objects(values), &Act::Spans(bytes), at);
+                }
+                if tree.ty(of).kind == TypeKind::Scalar && count.is_some_and(|count| count > 1) {
+                    self.use_as(&Self::objects(values), &Act::Walk(tree.ty(of).spelling.clone(), true), at);
                 }
                 return self.note_use_as(values, of, at);
             }

@@ -75,6 +75,7 @@ impl Collector<'_> {
         self.note_volatile(id);
         self.note_declared(id);
         self.note_section(id);
+        self.note_cleanup(id);
         let node = self.tree.node(id);
         if let Some(decl) = self.tree.decl_of(id).filter(|decl| !decl.is_elsewhere) {
             self.facts.defined.insert(decl.usr.clone());
@@ -88,6 +89,7 @@ impl Collector<'_> {
                 _ => self.table.take(),
             };
             self.initialise(last, node.ty, place, 0);
+            self.note_given_by_offsets(id, last);
             self.table = outer;
             return Vec::new();
         }

@@ -64,7 +64,13 @@ impl Collector<'_> {
     fn value_slots(&self, function: &FunctionType) -> BTreeSet<ValueSlot> {
         let slots = function.slots().map(|(parameter, ty)| {
             let spelling = self.tree.ty(ty).spelling.clone();
-            ValueSlot { parameter, shape: self.shape(ty), spelling }
+            let mut target = self.tree.pointee(ty);
+            while let Some(TypeKind::Array(of, _)) = target.map(|to| self.tree.ty(to).kind) {
+                target = Some(of);
+            }
+            let target = target.map(|to| (self.shape(to), self.tree.ty(to).spelling.clone()));
+            let target = target.filter(|(shape, _)| !matches!(shape, Shape::Scalar(..2) | Shape::Other));
+            ValueSlot { parameter, shape: self.shape(ty), spelling, target }
         });
         slots.filter(|slot| slot.shape != Shape::Other).collect()
     }

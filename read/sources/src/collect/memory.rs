@@ -102,7 +102,7 @@ impl Collector<'_> {
     }
 
     /// `sizeof(T *)`, of which libclang shows the name `T` alone.
-    fn measures_pointer(&self, id: NodeId) -> bool {
+    pub(super) fn measures_pointer(&self, id: NodeId) -> bool {
         let tree = self.tree;
         let node = tree.node(id);
         let Some(&child) = node.children.first().filter(|_| node.value == Some(8)) else { return false };

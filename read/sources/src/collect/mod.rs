@@ -3,6 +3,7 @@
 mod alignment;
 mod callbacks;
 mod calls;
+mod cleanups;
 mod convert;
 mod cookies;
 mod declared;
@@ -10,6 +11,7 @@ mod designators;
 mod function_casts;
 mod initialisers;
 mod known_numbers;
+mod measures;
 mod memory;
 mod number_places;
 mod offsets;
@@ -20,15 +22,17 @@ mod records;
 mod sent_pointers;
 mod sizes;
 mod strides;
+mod tags;
 mod texts;
 
 pub(crate) use convert::variadic;
+pub(crate) use measures::INDEX;
 pub(crate) use places::further;
 
 use crate::facts::{Act, Facts, NumberPlace, Origin, PointerPlace, Shape, Source, Value, Where};
 use crate::tree::{DeclId, Kind, Name, NodeId, RecordId, Site, Tree, TypeId, TypeKind};
 use known_numbers::KnownNumbers;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// The facts of one unit. A kernel calls only itself, so a function knows an argument's type by the same declaration,
 /// wherever its body is.
@@ -43,6 +47,7 @@ pub(crate) fn collect(tree: &Tree, is_kernel: bool) -> Facts {
         table: None,
         above: Vec::new(),
         initials: HashMap::new(),
+        offset_tables: HashSet::new(),
     };
     collector.records();
     for &root in &tree.roots {
@@ -69,8 +74,10 @@ struct Collector<'t> {
     table: Option<Name>,
     /// The nodes around the present one, outermost first.
     above: Vec<NodeId>,
-    /// The first values of variables that are numbers.
+    /// The first values of variables that are numbers, and the values of enumerators.
     initials: HashMap<DeclId, NodeId>,
+    /// Arrays whose elements are given by offsets of members.
+    offset_tables: HashSet<Name>,
 }
 
 impl Collector<'_> {
@@ -188,6 +195,7 @@ impl Collector<'_> {
             Kind::Step | Kind::CompoundAssign => self.step(id),
             Kind::Binary => self.binary(id),
             Kind::Conditional => {
+                self.note_tested(&children[..1], id);
                 let chosen = children.iter().map(|&child| self.value(child));
                 // The condition's value is not given.
                 chosen.skip(usize::from(children.len() == 3)).flatten().collect()
@@ -212,14 +220,25 @@ impl Collector<'_> {
             Kind::Assembly => self.assembly(id),
             Kind::New => self.new_object(id),
             Kind::Integer | Kind::This | Kind::TypeRef | Kind::MemberRef => Vec::new(),
-            Kind::Assertion | Kind::Designated | Kind::CompoundLiteral | Kind::Count | Kind::Other => {
+            Kind::Assertion
+            | Kind::Designated
+            | Kind::CompoundLiteral
+            | Kind::Count
+            | Kind::Switch
+            | Kind::Case
+            | Kind::Other => {
                 self.note_volatile(id);
-                if let (Kind::Other, [measured, _]) = (node.kind, children) {
-                    self.note_size_shown(*measured, "is a case", id);
+                match (node.kind, children) {
+                    (Kind::Case, [value, ..]) => self.note_case(*value, id),
+                    (Kind::Other, _) => self.note_tested(children, id),
+                    _ => {}
                 }
                 let mut last = Vec::new();
                 for &child in children {
                     last = self.value(child);
+                }
+                if let (Some(&value), true) = (children.last(), self.is_enumerator(id)) {
+                    self.note_initial(id, value);
                 }
                 last
             }

@@ -14,29 +14,34 @@ impl Collector<'_> {
             return;
         }
         let tree = self.tree;
-        let inner = tree.uncast(value);
+        let inner = self.constant(value);
         let node = tree.node(inner);
         let is_array = matches!(place.place, PointerPlace::Variable(_)) && place.table.is_some();
-        let distance = match node.kind {
+        let distances: Vec<Distance> = match node.kind {
             Kind::Conditional => {
                 for &choice in node.children.iter().skip(1) {
                     self.note_distances(choice, place);
                 }
                 return;
             }
-            Kind::OffsetOf => self.offset_member(inner).map(|(record, _)| Distance::Of(record)),
-            _ if tree.has_below(inner, &[Kind::SizeOf, Kind::OffsetOf]) => None,
+            Kind::OffsetOf => {
+                let member = self.offset_member(inner);
+                member.map(|(record, member)| Distance::Of(record, member)).into_iter().collect()
+            }
+            _ if self.is_measured(inner) => self.sizes_in(inner).into_iter().map(Distance::Size).collect(),
             // In a list of structs zero stands for an entry without a distance.
             _ => match node.value {
-                Some(number) if number > 0 || (number == 0 && is_array) => self.number(number, None),
-                Some(_) => None,
-                None => self.number_place(inner).map(Distance::From),
+                Some(number) if number > 0 || (number == 0 && is_array) => {
+                    self.number(number, None).into_iter().collect()
+                }
+                Some(_) => Vec::new(),
+                None => self.number_place(inner).map(Distance::From).into_iter().collect(),
             },
         };
-        if let Some(distance) = distance {
-            let at = self.at(value);
-            self.facts.distances.insert((place.clone(), distance, at));
-        }
+        let at = self.at(value);
+        self.facts
+            .distances
+            .extend(distances.into_iter().map(|distance| (place.clone(), distance, at.clone())));
     }
 
     fn number(&self, number: i64, record: Option<Name>) -> Option<Distance> {
@@ -56,7 +61,7 @@ impl Collector<'_> {
             let place = NumberPlace { table: None, place: PointerPlace::Parameter(function.clone(), index) };
             let inner = tree.uncast(argument);
             let number = tree.node(inner).value.filter(|&number| number > 0);
-            match number.filter(|_| !tree.has_below(inner, &[Kind::SizeOf, Kind::OffsetOf])) {
+            match number.filter(|_| !self.is_measured(self.constant(inner))) {
                 Some(number) if record.is_some() => {
                     if let Some(distance) = self.number(number, record.clone()) {
                         let at = self.at(argument);
@@ -98,7 +103,7 @@ impl Collector<'_> {
     }
 
     /// The place that a number is read from.
-    fn number_place(&self, id: NodeId) -> Option<NumberPlace> {
+    pub(super) fn number_place(&self, id: NodeId) -> Option<NumberPlace> {
         let tree = self.tree;
         let node = tree.node(id);
         let of = |table, place| Some(NumberPlace { table, place });

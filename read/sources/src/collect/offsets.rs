@@ -114,45 +114,50 @@ impl Collector<'_> {
     }
 
     /// `(char *)&x->b - (char *)&x->a`, `p <= &x->b`.
-    /// `offsetof(struct t, m) == 8`, `offsetof(struct t, m) == offsetof(struct other, m)`. A number that is not written
-    /// there may itself come from the layout.
-    pub(super) fn note_offset_compared(&mut self, offset: NodeId, other: NodeId, at: NodeId) {
-        let inner = self.initial(offset);
-        let found =
-            (self.tree.node(inner).kind == Kind::OffsetOf).then(|| self.offset_member(inner)).flatten();
-        let is_written = self.tree.node(self.tree.uncast(other)).value.is_some();
-        if let Some((record, member)) = found.filter(|_| is_written) {
-            let at = self.at(at);
-            self.facts.sayings.insert((record, Saying::ComparedOffset(member), at));
-        }
-    }
-
     pub(super) fn note_distance(&mut self, left: NodeId, right: NodeId, at: NodeId) {
-        let member = |node: NodeId| {
-            let inner = self.tree.uncast(node);
-            let node = self.tree.node(inner);
-            let child = *node.children.first().filter(|_| node.kind == Kind::AddressOf)?;
-            self.member_named(self.tree.bare(child))
-        };
         let place = self.at(at);
-        match (member(left), member(right)) {
-            (Some((a, first)), Some((b, second))) if a == b => {
-                self.facts.sayings.insert((a, Saying::Distance(first, second), place));
+        match self.distance(left, right).as_deref() {
+            Some([(record, first), (_, second)]) => {
+                let saying = Saying::Distance(first.clone(), second.clone());
+                self.facts.sayings.insert((record.clone(), saying, place));
             }
-            (Some((record, member)), None) | (None, Some((record, member)))
-                if self.is_cast_to_bytes(left) || self.is_cast_to_bytes(right) =>
-            {
-                self.facts.sayings.insert((record, Saying::Measured(member), place));
+            Some([(record, member)]) => {
+                self.facts.sayings.insert((record.clone(), Saying::Measured(member.clone()), place));
             }
             _ => {}
         }
     }
 
-    fn is_cast_to_bytes(&self, node: NodeId) -> bool {
-        let inner = self.tree.bare(node);
-        let to = self.tree.pointee(self.tree.node(inner).ty);
-        self.tree.node(inner).kind == Kind::Cast
-            && to.is_some_and(|to| matches!(self.tree.ty(to).kind, TypeKind::Byte | TypeKind::Void))
+    /// The members, with their records, whose distance from each other, or from another address, a difference is; also
+    /// one of addresses that are kept in numbers.
+    pub(super) fn distance(&self, left: NodeId, right: NodeId) -> Option<Vec<(Name, Name)>> {
+        let is_address = |id: NodeId| self.tree.pointee(self.tree.node(self.initial(id)).ty).is_some();
+        if !is_address(left) || !is_address(right) {
+            return None;
+        }
+        let member = |id: NodeId| {
+            let node = self.tree.node(self.initial(id));
+            let child = *node.children.first().filter(|_| node.kind == Kind::AddressOf)?;
+            self.member_named(self.tree.bare(child))
+        };
+        match (member(left), member(right)) {
+            (Some(one), Some(two)) if one.0 == two.0 => Some(vec![one, two]),
+            (Some(one), None) | (None, Some(one)) if self.is_of_bytes(left) || self.is_of_bytes(right) => {
+                Some(vec![one])
+            }
+            _ => None,
+        }
+    }
+
+    /// An address that is counted in bytes.
+    fn is_of_bytes(&self, id: NodeId) -> bool {
+        let node = self.tree.node(self.tree.bare(id));
+        match self.tree.pointee(node.ty) {
+            Some(to) => {
+                node.kind == Kind::Cast && matches!(self.tree.ty(to).kind, TypeKind::Byte | TypeKind::Void)
+            }
+            None => true,
+        }
     }
 
     /// `sizeof` is not evaluated: only an `offsetof` in it counts. One among shifts is a request's number, such as

@@ -71,11 +71,12 @@ impl Collector<'_> {
             self.note_distance_assigned(left, right);
         }
         self.note_divided_distance(id, left, right);
-        if node.operator == Some(Operator::Equal) {
-            self.note_size_shown(left, "is compared", id);
-            self.note_size_shown(right, "is compared", id);
-            self.note_offset_compared(left, right, id);
-            self.note_offset_compared(right, left, id);
+        if node.operator == Some(Operator::Minus) && !is_pointer(left) && !self.is_kernel {
+            self.note_distance(left, right, id);
+        }
+        if let Some(compares @ (Operator::Equal | Operator::Less)) = node.operator {
+            self.note_compared(compares, left, right, id);
+            self.note_compared(compares, right, left, id);
         }
         match (is_pointer(id), is_pointer(left), is_pointer(right)) {
             (true, true, false) => {

@@ -193,6 +193,11 @@ impl Collector<'_> {
                 continue;
             }
             let Some(to) = tree.pointee(decl.ty) else { continue };
+            if let (TypeKind::Array(..), false) = (tree.ty(to).kind, self.is_kernel) {
+                let value = Value::place(PointerPlace::Parameter(function.clone(), *index));
+                self.note_use_as(&[value], to, child);
+                continue;
+            }
             let is_plain = matches!(tree.ty(to).kind, TypeKind::Record(_) | TypeKind::Scalar);
             let shape = self.shape(to);
             if is_plain && shape != Shape::Other {

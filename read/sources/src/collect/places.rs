@@ -142,7 +142,9 @@ impl Collector<'_> {
         self.note_wide_access(&values, id);
         self.note_aligned_target(&values, id);
         self.note_past_end(base, index, id);
+        self.note_loop_past_end(base, index, id);
         self.note_beyond_subscript(base, index, id);
+        self.note_offset_as_index(base, index, id);
         let moved = self.moved(values, base, index, id);
         if self.is_negative(index) {
             self.note_bytes(&moved, base, id);
@@ -199,7 +201,7 @@ impl Collector<'_> {
             kind @ (TypeKind::Scalar | TypeKind::Record(_)) => {
                 let spelling = tree.ty(to).spelling.clone();
                 // An array that is stepped through is no object that its elements lead to.
-                let is_array = matches!(tree.ty(tree.node(tree.bare(pointer)).ty).kind, TypeKind::Array(..));
+                let is_array = self.is_array(pointer);
                 let stepped =
                     values.iter().filter(|value| !is_array || !matches!(value.source, Source::Place(_)));
                 let is_bitmap = self.is_kernel && self.function.as_deref().is_some_and(is_of_one_bit);
@@ -277,6 +279,14 @@ impl Collector<'_> {
         }
     }
 
+    /// True for an array, and not for a parameter that is written as one: that is a pointer.
+    pub(super) fn is_array(&self, id: NodeId) -> bool {
+        let inner = self.tree.bare(id);
+        let is_parameter =
+            self.tree.decl_of(inner).is_some_and(|decl| matches!(decl.kind, DeclKind::Parameter(..)));
+        matches!(self.tree.ty(self.tree.node(inner).ty).kind, TypeKind::Array(..)) && !is_parameter
+    }
+
     /// `p[12]`, `p + 12`: the bytes there are reached from the target of `p`.
     fn note_spans(&mut self, values: &[Value], (pointer, index): (NodeId, NodeId), at: NodeId) {
         let tree = self.tree;
@@ -284,8 +294,7 @@ impl Collector<'_> {
         let index = tree.node(tree.bare(index)).value.and_then(|index| u64::try_from(index).ok());
         let (Some(element), Some(index)) = (element, index.filter(|&index| index > 0)) else { return };
         // The targets of an array's elements are not the array.
-        let is_array = matches!(tree.ty(tree.node(tree.bare(pointer)).ty).kind, TypeKind::Array(..));
-        if is_array || tree.node(at).is_minus {
+        if self.is_array(pointer) || tree.node(at).is_minus {
             return;
         }
         let end = index.saturating_add(1).saturating_mul(element);

@@ -13,6 +13,7 @@ impl Collector<'_> {
             if record.is_ordered {
                 self.facts.sayings.insert((usr.clone(), Saying::Ordered, fact.at.clone()));
             }
+            self.note_tags(&usr, record, &fact.at);
             self.facts.records.insert(usr, fact);
         }
     }
@@ -65,6 +66,7 @@ impl Collector<'_> {
             offset_bits: field.offset_bits,
             align_bytes: field.align_bytes,
             size_bytes: ty.size_bytes.unwrap_or(0),
+            is_bit_field: field.bits.is_some(),
             is_volatile,
             is_array,
             is_open_array,

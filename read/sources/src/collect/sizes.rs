@@ -3,7 +3,7 @@
 use super::Collector;
 use super::known_numbers::KnownNumber;
 use crate::facts::Saying;
-use crate::tree::{Kind, Name, NodeId, RecordId, TypeId, TypeKind};
+use crate::tree::{Kind, Name, NodeId, Operator, RecordId, TypeId, TypeKind};
 
 /// The size of `wchar_t`.
 const WIDE_BYTES: u64 = 4;
@@ -22,6 +22,31 @@ impl Collector<'_> {
             let place = self.at(at);
             let bytes = index.saturating_add(1).saturating_mul(element);
             self.facts.sayings.insert((record, Saying::Span(member, Some(bytes)), place));
+        }
+    }
+
+    /// `for (i = 0; i < 4; i++) x->a[i] = 0` where `a` has two elements.
+    pub(super) fn note_loop_past_end(&mut self, base: NodeId, index: NodeId, at: NodeId) {
+        let tree = self.tree;
+        let Some((record, member)) = self.member_named(tree.uncast(base)) else { return };
+        let TypeKind::Array(of, Some(count @ 2..)) = tree.ty(tree.node(tree.uncast(base)).ty).kind else {
+            return;
+        };
+        let Some(counter) = tree.node(tree.uncast(index)).decl.filter(|_| !self.is_kernel) else { return };
+        let bound = |&around: &NodeId| {
+            let node = tree.node(around);
+            let [counted, most] = node.children[..] else { return None };
+            let is_it = node.operator == Some(Operator::Less)
+                && tree.node(tree.uncast(counted)).decl == Some(counter);
+            tree.node(tree.bare(most)).value.filter(|_| is_it).and_then(|most| u64::try_from(most).ok())
+        };
+        let around = self.above.iter().rev().filter(|&&above| tree.node(above).kind == Kind::Other);
+        let most = around.filter_map(|&above| tree.node(above).children.iter().find_map(bound)).next();
+        let element = tree.ty(of).size_bytes.unwrap_or(0);
+        if let Some(most) = most.filter(|&most| most > count) {
+            let at = self.at(at);
+            let bytes = most.saturating_mul(element);
+            self.facts.sayings.insert((record, Saying::Span(member, Some(bytes)), at));
         }
     }
 

@@ -67,18 +67,6 @@ impl Collector<'_> {
         }
     }
 
-    /// `n == sizeof(struct t)`, `case sizeof(struct t):`: objects are known by their size.
-    pub(super) fn note_size_shown(&mut self, measured: NodeId, how: &str, at: NodeId) {
-        let tree = self.tree;
-        let node = tree.node(self.initial(measured));
-        let ty =
-            node.children.first().map(|&child| tree.node(child).ty).filter(|_| node.kind == Kind::SizeOf);
-        if let Some(usr) = ty.and_then(|ty| tree.record_of(ty)).and_then(|record| self.usr(record)) {
-            let at = self.at(at);
-            self.facts.sayings.insert((usr, Saying::SizeShown(how.into()), at));
-        }
-    }
-
     /// The number that a product or a shift multiplies with.
     fn stride(&self, id: NodeId) -> Option<u64> {
         let tree = self.tree;

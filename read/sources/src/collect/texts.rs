@@ -5,6 +5,17 @@ use crate::facts::{Act, Saying, Value};
 use crate::library_functions::{self, TextRule};
 use crate::tree::{Kind, Name, NodeId, RecordId, TypeKind};
 
+/// A conversion of a format.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Conversion {
+    /// The index of its argument behind the format.
+    argument: usize,
+    /// Its letter.
+    kind: char,
+    /// For text, how much is read.
+    length: Length,
+}
+
 /// The text that a conversion of a format reads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Length {
@@ -46,8 +57,16 @@ impl Collector<'_> {
             text.contains('%').then(|| (at, text.clone()))
         });
         let Some((at, format)) = format.filter(|_| arguments.len() > named) else { return };
-        for (argument, length) in conversions(&format) {
-            self.note_conversion((at + 1 + argument, length), (at + 1, arguments), values, id);
+        for Conversion { argument, kind, length } in conversions(&format) {
+            let given = at + 1 + argument;
+            match kind {
+                's' => self.note_conversion((given, length), (at + 1, arguments), values, id),
+                // `scanf` writes there.
+                'p' if !function.contains("scanf") => {
+                    self.note_address_shown(arguments.get(given).copied(), id);
+                }
+                _ => {}
+            }
         }
     }
 
@@ -192,8 +211,8 @@ impl Collector<'_> {
     }
 }
 
-/// The conversions of text in a format: the index of the argument behind the format, and how much is read.
-fn conversions(format: &str) -> Vec<(usize, Length)> {
+/// The conversions in a format.
+fn conversions(format: &str) -> Vec<Conversion> {
     let mut found = Vec::new();
     let mut argument = 0;
     let mut pieces = format.split('%');
@@ -224,9 +243,7 @@ fn conversions(format: &str) -> Vec<(usize, Length)> {
                 Length::Most(digits.parse().unwrap_or(0))
             }
         };
-        if kind == Some('s') {
-            found.push((argument, length));
-        }
+        found.extend(kind.map(|kind| Conversion { argument, kind, length }));
         argument += usize::from(kind != Some('m'));
     }
     found
@@ -255,8 +272,11 @@ mod tests {
     #[test]
     fn a_format_says_how_much_of_a_text_is_read() {
         let all = conversions("\"%d %s %5.8s %-*.*s %% %lu %s\\n\"");
+        let texts = all.iter().filter(|one| one.kind == 's').map(|one| (one.argument, one.length));
         let expected = [(1, Length::Whole), (2, Length::Most(8)), (5, Length::Given(4)), (7, Length::Whole)];
-        assert_eq!(all, expected);
+        assert_eq!(texts.collect::<Vec<_>>(), expected);
+        let letters: String = all.iter().map(|one| one.kind).collect();
+        assert_eq!(letters, "dsssus");
         assert_eq!(conversions("\"%2$s\""), []);
     }
 

@@ -1,6 +1,7 @@
 //! Members that must lie at multiples of more bytes than their type asks for.
 
 use super::Judge;
+use super::number_uses::may_shrink;
 use crate::facts::{Member, Where};
 use crate::library_functions::{self, BLOCK_BYTES};
 use crate::tree::Name;
@@ -51,9 +52,17 @@ impl Judge<'_> {
         }
     }
 
-    /// No order makes the type larger, so that one with the last member in its place does not make it smaller.
+    /// No order makes the type larger, so that one with the last member in its place does not make it smaller. A union
+    /// is as large as what is in it.
     pub(super) fn keep_size(&mut self, record: &Name, at: &Where, reason: &str) {
-        let Some(found) = self.own(record).filter(|found| !found.is_union) else { return };
+        let Some(found) = self.own(record) else { return };
+        if found.is_union {
+            let inside = found.members.iter().filter_map(|member| member.record.as_ref());
+            for inner in inside.filter(|inner| self.own(inner).is_some_and(may_shrink)).collect::<Vec<_>>() {
+                self.keep_size(inner, at, reason);
+            }
+            return;
+        }
         let last = found.members.last().map(|member| member.name.to_string());
         let verdict = match last.filter(|name| !name.is_empty()) {
             Some(name) => Verdict::Keep(vec![name]),

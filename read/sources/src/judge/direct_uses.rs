@@ -110,6 +110,12 @@ impl Judge<'_> {
                 UseKind::Offset,
                 format!("code compares the offset of {member} with a number"),
             ),
+            Saying::OffsetShown(member, how) => (
+                Verdict::Keep(vec![member.to_string()]),
+                UseKind::Offset,
+                format!("the offset of {member} {how}"),
+            ),
+            Saying::SizeBounded(number) => return self.size_bounded(record, *number, at),
             Saying::Stride(bytes) => {
                 let reason = format!("objects are found by the number {bytes}, which is its size");
                 return self.keep_size(record, at, &reason);

@@ -14,44 +14,60 @@ impl<'f> Judge<'f> {
         for cast in &facts.function_casts {
             casts.entry(&cast.to).or_default().push(cast);
         }
-        let mut pairs: BTreeSet<(&'f Name, &'f Name, &'f Where)> = BTreeSet::new();
+        let mut pairs: BTreeSet<(&'f Name, &'f Name, &'f Where, bool)> = BTreeSet::new();
         for (called, own_casts) in &casts {
             let at = &own_casts[0].at;
             let direct = facts.taken.iter().filter(|(ty, _)| ty == *called);
-            pairs.extend(direct.map(|(_, function)| (function, *called, at)));
+            pairs.extend(direct.map(|(_, function)| (function, *called, at, true)));
             let before = types_before(called, &casts);
             let through = facts.function_types.iter().filter(|(_, ty)| before.contains(ty));
             let through: Vec<&Name> = through.map(|(function, _)| function).collect();
             let slots = facts.value_slots.get(*called);
             if !through.iter().any(|function| facts.value_slots.get(*function) == slots) {
-                pairs.extend(through.into_iter().map(|function| (function, *called, at)));
+                pairs.extend(through.into_iter().map(|function| (function, *called, at, false)));
             }
         }
-        for (function, called, at) in pairs {
+        for (function, called, at, is_direct) in pairs {
             let (own, others) = (facts.value_slots.get(function), facts.value_slots.get(called));
             if let (Some(own), Some(others)) = (own, others) {
-                self.called_as(own, others, at);
+                self.called_as(own, others, is_direct, at);
             }
         }
     }
 
-    fn called_as(&mut self, own: &BTreeSet<ValueSlot>, others: &BTreeSet<ValueSlot>, at: &Where) {
+    fn called_as(
+        &mut self,
+        own: &BTreeSet<ValueSlot>,
+        others: &BTreeSet<ValueSlot>,
+        is_direct: bool,
+        at: &Where,
+    ) {
         for one in own {
             let same = others.iter().filter(|other| other.parameter == one.parameter);
-            for other in same.filter(|other| other.shape != one.shape) {
-                match (&one.shape, &other.shape) {
-                    (Shape::Record(record), Shape::Record(another)) => {
-                        self.used_as_record(record, Reach::Start, another, false, at);
-                    }
-                    (Shape::Record(record), shape) => {
-                        self.used_as_value(record, Reach::Start, shape, &other.spelling, false, at);
-                    }
-                    (shape, Shape::Record(record)) => {
-                        self.used_as_value(record, Reach::Start, shape, &one.spelling, false, at);
-                    }
-                    _ => {}
+            for other in same {
+                if other.shape != one.shape {
+                    self.taken_for((&one.shape, &one.spelling), (&other.shape, &other.spelling), at);
+                }
+                // After a direct cast the pointers that are given flow to the parameters.
+                let is_followed = is_direct && one.parameter.is_some();
+                if let (Some(one), Some(other), false) = (&one.target, &other.target, is_followed) {
+                    self.taken_for((&one.0, &one.1), (&other.0, &other.1), at);
                 }
             }
+        }
+    }
+
+    /// A value, or the target of a pointer, of one type is taken for one of another.
+    fn taken_for(&mut self, one: (&Shape, &Name), other: (&Shape, &Name), at: &Where) {
+        match (one, other) {
+            ((Shape::Record(record), _), (Shape::Record(another), _)) => {
+                self.used_as_record(record, Reach::Start, another, false, at);
+            }
+            ((Shape::Record(record), _), (shape, spelling))
+            | ((shape, spelling), (Shape::Record(record), _)) => {
+                self.used_as_value(record, Reach::Start, shape, spelling, false, at);
+            }
+            _ => {}
         }
     }
 }

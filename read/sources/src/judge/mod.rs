@@ -18,6 +18,7 @@ mod heads;
 mod layout;
 mod memory_types;
 mod number_places;
+mod number_uses;
 mod pointer_uses;
 mod signatures;
 mod spans;
@@ -100,6 +101,7 @@ pub(crate) fn judge(facts: &Facts, product: &Product) -> BTreeMap<Name, BTreeSet
     judge.sayings();
     judge.layouts();
     judge.exports(product);
+    judge.sizes_inside();
     judge.embedded();
     judge.found.into_iter().map(|(record, findings)| (record, once_each(findings))).collect()
 }

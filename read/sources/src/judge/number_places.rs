@@ -2,38 +2,44 @@
 
 use super::Judge;
 use super::direct_uses::keep;
-use crate::facts::{Distance, Member, NumberPlace, Origin, PointerPlace, Reach, Where};
+use crate::facts::{Distance, Facts, Member, NumberPlace, Origin, PointerPlace, Reach, Where};
 use crate::tree::Name;
 use crate::uses::UseKind;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The distances in one place, and in those that it is filled from.
 #[derive(Default)]
-struct Distances<'f> {
-    /// The records of which offsets are taken.
-    of: BTreeSet<&'f Name>,
+pub(super) struct Distances<'f> {
+    /// The members of which offsets are taken, with their records.
+    pub(super) of: BTreeSet<(&'f Name, &'f Name)>,
+    /// The records of which sizes are taken.
+    pub(super) sizes: BTreeSet<&'f Name>,
     /// Numbers; those that are given together with an object have its record.
-    written: BTreeMap<(u64, Option<&'f Name>), &'f Where>,
+    pub(super) written: BTreeMap<(u64, Option<&'f Name>), &'f Where>,
+}
+
+impl<'f> Distances<'f> {
+    /// The records of which offsets are taken.
+    pub(super) fn records(&self) -> BTreeSet<&'f Name> {
+        self.of.iter().map(|(record, _)| *record).collect()
+    }
+
+    /// The numbers as they are written.
+    pub(super) fn numbers(&self) -> BTreeSet<u64> {
+        self.written.keys().map(|(number, _)| *number).collect()
+    }
 }
 
 impl<'f> Judge<'f> {
     /// `{ offsetof(T, a), 8 }`, and `(char *)x + table[i]` where the table has numbers: they are offsets of members.
     pub(super) fn number_places(&mut self) {
         let facts = self.facts;
-        let mut places: BTreeMap<&'f NumberPlace, Vec<(&'f Distance, &'f Where)>> = BTreeMap::new();
-        let mut tables: BTreeMap<&'f PointerPlace, Vec<&'f NumberPlace>> = BTreeMap::new();
-        for (place, distance, at) in &facts.distances {
-            let known = places.entry(place).or_default();
-            if known.is_empty() {
-                tables.entry(&place.place).or_default().push(place);
-            }
-            known.push((distance, at));
-        }
-        for place in places.keys() {
-            let found = collected(place, &places, &tables);
-            for record in &found.of {
+        let places = Places::of(facts);
+        for place in places.distances.keys() {
+            let found = places.collected(place, true);
+            for record in found.records() {
                 for (&(number, with), at) in &found.written {
-                    if with.is_none_or(|with| with == *record) {
+                    if with.is_none_or(|with| with == record) {
                         let what = "offsets of other members go where this one is written as";
                         self.member_at(record, number, what, at);
                     }
@@ -50,8 +56,8 @@ impl<'f> Judge<'f> {
                     _ => None,
                 })
                 .collect();
-            let found = collected(place, &places, &tables);
-            let is_of_others = found.of.iter().any(|of| !records.contains(*of));
+            let found = places.collected(place, true);
+            let is_of_others = found.records().iter().any(|of| !records.contains(*of));
             for record in &records {
                 for (&(number, with), at) in &found.written {
                     let is_meant = match with {
@@ -64,10 +70,11 @@ impl<'f> Judge<'f> {
                 }
             }
         }
+        self.number_uses(&places);
     }
 
     /// The member that begins at an offset, or is an array or an object with that offset in it.
-    fn member_at(&mut self, record: &Name, number: u64, what: &str, at: &Where) {
+    pub(super) fn member_at(&mut self, record: &Name, number: u64, what: &str, at: &Where) {
         let Some(found) = self.own(record).filter(|found| !found.is_union) else { return };
         let is_there = |member: &&Member| {
             let start = member.offset_bits / 8;
@@ -81,31 +88,50 @@ impl<'f> Judge<'f> {
     }
 }
 
-/// The distances in a place, and in the places that these come from. A member without a table stands for that of all
-/// tables.
-fn collected<'f>(
-    place: &'f NumberPlace,
-    places: &BTreeMap<&'f NumberPlace, Vec<(&'f Distance, &'f Where)>>,
-    tables: &BTreeMap<&'f PointerPlace, Vec<&'f NumberPlace>>,
-) -> Distances<'f> {
-    let mut found = Distances::default();
-    let (mut seen, mut work) = (BTreeSet::new(), vec![place]);
-    while let Some(place) = work.pop() {
-        if !seen.insert(place) {
-            continue;
+/// The distances in all places.
+pub(super) struct Places<'f> {
+    distances: BTreeMap<&'f NumberPlace, Vec<(&'f Distance, &'f Where)>>,
+    /// The tables that have a place in them.
+    tables: BTreeMap<&'f PointerPlace, Vec<&'f NumberPlace>>,
+}
+
+impl<'f> Places<'f> {
+    fn of(facts: &'f Facts) -> Places<'f> {
+        let mut places = Places { distances: BTreeMap::new(), tables: BTreeMap::new() };
+        for (place, distance, at) in &facts.distances {
+            let known = places.distances.entry(place).or_default();
+            if known.is_empty() {
+                places.tables.entry(&place.place).or_default().push(place);
+            }
+            known.push((distance, at));
         }
-        if place.table.is_none() && matches!(place.place, PointerPlace::Member(..)) {
-            work.extend(tables.get(&place.place).into_iter().flatten());
-        }
-        for &(distance, at) in places.get(place).into_iter().flatten() {
-            match distance {
-                Distance::Of(record) => _ = found.of.insert(record),
-                Distance::Written(number, with) => {
-                    _ = found.written.entry((*number, with.as_ref())).or_insert(at);
+        places
+    }
+
+    /// The distances in a place, and in the places that these come from. A member without a table stands for that of
+    /// all tables.
+    pub(super) fn collected(&self, place: &'f NumberPlace, through_parameters: bool) -> Distances<'f> {
+        let mut found = Distances::default();
+        let (mut seen, mut work) = (BTreeSet::new(), vec![place]);
+        while let Some(place) = work.pop() {
+            let is_parameter = matches!(place.place, PointerPlace::Parameter(..));
+            if (is_parameter && !through_parameters) || !seen.insert(place) {
+                continue;
+            }
+            if place.table.is_none() && matches!(place.place, PointerPlace::Member(..)) {
+                work.extend(self.tables.get(&place.place).into_iter().flatten());
+            }
+            for &(distance, at) in self.distances.get(place).into_iter().flatten() {
+                match distance {
+                    Distance::Of(record, member) => _ = found.of.insert((record, member)),
+                    Distance::Size(record) => _ = found.sizes.insert(record),
+                    Distance::Written(number, with) => {
+                        _ = found.written.entry((*number, with.as_ref())).or_insert(at);
+                    }
+                    Distance::From(other) => work.push(other),
                 }
-                Distance::From(other) => work.push(other),
             }
         }
+        found
     }
-    found
 }

@@ -208,6 +208,9 @@ impl Judge<'_> {
             (Origin::Object(record), Act::Past(bytes)) if reach == Reach::Start => {
                 self.passed(record, *bytes, at);
             }
+            (Origin::Object(record), Act::Rest(by)) if reach != Reach::Address => {
+                self.keep_size(record, at, &format!("{by}() measures it"));
+            }
             (Origin::Object(record), _) => self.object(record, reach, act, at),
             (Origin::Handle(record), Act::AsHandle(Shape::Record(other), _)) => {
                 self.used_as_record(record, reach, other, is_generic, at);
@@ -225,6 +228,14 @@ impl Judge<'_> {
                     let reason = format!("its memory is given back by {member}, its first member");
                     self.find(record, Verdict::First, UseKind::FirstMember, at, reason);
                 }
+            }
+            (Origin::MemberOf(record, member) | Origin::Numbers(record, member), Act::Rest(by))
+                if reach != Reach::Address =>
+            {
+                let reason = format!("{by}() measures what follows {member}");
+                let verdict = Verdict::Keep(vec![member.to_string()]);
+                self.find(record, verdict, UseKind::Offset, at, reason.clone());
+                self.keep_size(record, at, &reason);
             }
             (Origin::MemberOf(record, member), Act::Past(bytes)) if reach == Reach::Start => {
                 self.member_passed((record, member), *bytes, at);
@@ -345,6 +356,7 @@ impl Judge<'_> {
             | Act::Text
             | Act::ReadToEnd
             | Act::Freed
+            | Act::Rest(_)
             | Act::Spans(_)
             | Act::Aligned(..)
             | Act::AlignedMember(..)

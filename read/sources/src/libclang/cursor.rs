@@ -57,6 +57,12 @@ impl<'u> Cursor<'u> {
         unsafe { clang_Cursor_isBitField(self.raw) != 0 }
     }
 
+    /// The width of a bit-field.
+    pub(crate) fn bits(self) -> Option<u64> {
+        // SAFETY: the cursor is of a live unit.
+        u64::try_from(unsafe { clang_getFieldDeclBitWidth(self.raw) }).ok()
+    }
+
     pub(crate) fn is_mutable(self) -> bool {
         // SAFETY: the cursor is of a live unit.
         unsafe { clang_CXXField_isMutable(self.raw) != 0 }

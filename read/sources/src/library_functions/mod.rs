@@ -293,6 +293,36 @@ pub(crate) fn offset_in_file(name: &str) -> Option<usize> {
     }
 }
 
+/// True for functions that show a number that they are given, also by its position in a file: the name is libclang's
+/// and the plain one.
+pub(crate) fn shows_numbers(usr: &str, name: &str) -> bool {
+    const OF_C: [&str; 11] = [
+        "putc",
+        "fputc",
+        "putchar",
+        "putw",
+        "exit",
+        "_exit",
+        "quick_exit",
+        "fseek",
+        "fseeko",
+        "lseek",
+        "lseek64",
+    ];
+    const OF_CPP: [&str; 6] = ["operator<<", "to_string", "to_chars", "format", "print", "println"];
+    OF_C.contains(&plain_spelling(name)) || (usr.starts_with("c:@N@std@") && OF_CPP.contains(&name))
+}
+
+/// True for functions whose result is the number of bytes from an address to the end of the object there.
+pub(crate) fn measures_object(name: &str) -> bool {
+    matches!(plain_spelling(name), "object_size" | "dynamic_object_size")
+}
+
+/// True for functions that send bytes out of the program.
+pub(crate) fn sends_bytes(name: &str) -> bool {
+    matches!(name, "write" | "pwrite" | "pwrite64" | "fwrite" | "send" | "sendto")
+}
+
 /// The bit in a protection that lets memory be executed.
 pub(crate) const PROT_EXEC: i64 = 4;
 

@@ -87,6 +87,7 @@ impl<'u> Reader<'u, '_> {
                     None => DeclKind::Variable,
                 }
             }
+            CXCursor_EnumConstantDecl => DeclKind::Enumerator,
             CXCursor_FieldDecl => match cursor.parent() {
                 Some(record) => DeclKind::Field(self.record(record)),
                 None => DeclKind::Other,

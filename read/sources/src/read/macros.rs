@@ -153,11 +153,15 @@ impl Macros {
     /// The operator of the macro that stands here, when its text has exactly one that joins two numbers.
     pub(super) fn operator(&self, text: &[u8]) -> Option<Operator> {
         let body = self.bodies.get(word(text).0)?;
-        let mut found = None;
+        let (mut found, mut compares) = (None, false);
         let mut at = 0;
         while let Some(rest) = body.get(at..).filter(|rest| !rest.is_empty()) {
             let (operator, length) = match rest {
                 [b'-', b'>', ..] => (None, 2),
+                [b'=' | b'!', b'=', ..] => {
+                    compares = true;
+                    (None, 2)
+                }
                 [b'<', b'<', ..] => (Some(Operator::ShiftLeft), 2),
                 [b'+', ..] => (Some(Operator::Plus), 1),
                 [b'-', ..] => (Some(Operator::Minus), 1),
@@ -173,7 +177,7 @@ impl Macros {
                 _ => {}
             }
         }
-        found
+        found.or(compares.then_some(Operator::Equal))
     }
 
     /// The operation on an address of the macro that stands here, when it only takes some of the address's lowest bits.
@@ -279,7 +283,8 @@ mod tests {
         macros.add(
             b"#define ROOM (sizeof(void *))\n#define extra(L)\t((void *)((char *)(L) - ROOM))\n\
               #define NEXT(p) ((char *)(p) + 8)\n# define BACK(p) \\\n  (NEXT(p) \\\n - 16)\n#define PLUS +\n\
-              #define REG(n) (*(int *)(base + (n)))\n#define BOTH(n) ((n) + 4 - 2)\n#define LOW(p) ((long)(p) & 15)\n",
+              #define REG(n) (*(int *)(base + (n)))\n#define BOTH(n) ((n) + 4 - 2)\n#define LOW(p) ((long)(p) & 15)\n\
+              #define IS(n) (size == (n))\n",
         );
         macros
     }
@@ -307,6 +312,7 @@ mod tests {
     fn a_macro_with_one_operator_has_that() {
         assert_eq!(macros().operator(b"REG(8);"), Some(Operator::Plus));
         assert_eq!(macros().operator(b"LOW(&x->v) == 0"), Some(Operator::And));
+        assert_eq!(macros().operator(b"IS(8)"), Some(Operator::Equal));
         assert_eq!(macros().operator(b"BOTH(8)"), None);
         assert_eq!(macros().operator(b"a + 8"), None);
     }

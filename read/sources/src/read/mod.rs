@@ -2,6 +2,7 @@
 
 mod arms;
 mod assembly;
+mod cleanups;
 mod decls;
 mod directives;
 mod macros;

@@ -70,6 +70,7 @@ fn operator(text: &[u8]) -> Option<Operator> {
         b"|" => Operator::Or,
         b"^" => Operator::Xor,
         b"==" | b"!=" => Operator::Equal,
+        b"<" | b"<=" | b">" | b">=" => Operator::Less,
         b"%" => Operator::Remainder,
         b"=" => Operator::Assign,
         _ => return None,

@@ -1,6 +1,7 @@
 //! The reader of a unit.
 
 use super::arms;
+use super::cleanups::cleanup;
 use super::macros::Macros;
 use super::seen_functions::SeenFunctions;
 use super::splitting::Splitting;
@@ -228,7 +229,8 @@ impl<'u, 'r> Reader<'u, 'r> {
             | CXCursor_ConversionFunction
             | CXCursor_FunctionTemplate
             | CXCursor_ParmDecl
-            | CXCursor_FieldDecl => Some(self.decl(cursor)),
+            | CXCursor_FieldDecl
+            | CXCursor_EnumConstantDecl => Some(self.decl(cursor)),
             _ => None,
         };
         let is_generic = is_generic(cursor);
@@ -257,6 +259,9 @@ impl<'u, 'r> Reader<'u, 'r> {
         }
         if cursor.kind() == CXCursor_StringLiteral && self.known.is_none() {
             self.tree.texts.insert(id, cursor.spelling().into());
+        }
+        if kind == Kind::Variable && self.known.is_none() {
+            self.tree.cleanups.extend(cleanup(cursor, &children).map(|function| (id, function)));
         }
         if kind == Kind::Assembly && self.known.is_none() {
             let operands = self.operands(site);
@@ -367,6 +372,8 @@ impl<'u, 'r> Reader<'u, 'r> {
             CXCursor_CXXThisExpr => Kind::This,
             CXCursor_AsmStmt | CXCursor_MSAsmStmt => Kind::Assembly,
             CXCursor_ReturnStmt => Kind::Return,
+            CXCursor_SwitchStmt => Kind::Switch,
+            CXCursor_CaseStmt => Kind::Case,
             CXCursor_TypeRef | CXCursor_TemplateRef | CXCursor_NamespaceRef => Kind::TypeRef,
             CXCursor_MemberRef => Kind::MemberRef,
             _ => Kind::Other,

@@ -71,7 +71,8 @@ impl<'u> Reader<'u, '_> {
                     let offset_bits = child.offset_bits().unwrap_or(0);
                     is_closed |= child.is_hidden();
                     let align_bytes = align_bytes(child).min(most_align);
-                    fields.push(Field { name: child.spelling().into(), ty, offset_bits, align_bytes });
+                    let (name, bits) = (child.spelling().into(), child.bits());
+                    fields.push(Field { name, ty, offset_bits, align_bytes, bits });
                 }
                 CXCursor_StructDecl | CXCursor_UnionDecl
                     if child.is_definition()
@@ -80,7 +81,13 @@ impl<'u> Reader<'u, '_> {
                 {
                     let ty = self.type_of(child.ty());
                     let align_bytes = child.ty().align_bytes().unwrap_or(1).min(most_align);
-                    fields.push(Field { name: "".into(), ty, offset_bits: u64::MAX, align_bytes });
+                    fields.push(Field {
+                        name: "".into(),
+                        ty,
+                        offset_bits: u64::MAX,
+                        align_bytes,
+                        bits: None,
+                    });
                 }
                 CXCursor_CXXBaseSpecifier => {
                     if let Some(base) = child.ty().canonical().declaration() {

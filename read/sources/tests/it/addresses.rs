@@ -82,3 +82,30 @@ fn an_offset_that_is_compared_with_a_number_holds_its_member() {
     let asked = checked(&offset("return n == offsetof(struct t, c);"));
     assert!(!asked.uses.iter().any(|used| used.reason == reason), "{:#?}", asked.uses);
 }
+
+#[test]
+fn a_mark_that_a_union_lays_over_an_address_asks_for_its_alignment() {
+    let of = |mark: &str| {
+        Program::c(&format!(
+            "struct t {{ int a[4]; int v[4]; int b; long l; long last; }};
+            union marked {{ int *at; {mark} }};
+            int *f(struct t *x) {{ union marked m; m.at = x->v; return m.at; }}"
+        ))
+    };
+    for mark in
+        ["struct { unsigned long mark : 4; unsigned long rest : 60; } bits;", "unsigned long mark : 4;"]
+    {
+        asks(
+            &of(mark),
+            &keep(&["v"]),
+            "a mark in its address's lowest bits asks for v at a multiple of 16 bytes",
+        );
+    }
+    let tested = Program::c(
+        "struct t { int a[4]; int v[4]; int b; long l; long last; }; union both { int *at; unsigned long number; };
+        int f(struct t *x) { union both u; u.at = x->v; return u.number & 15; }",
+    );
+    asks(&tested, &keep(&["v"]), "a test of its address asks for v at a multiple of 16 bytes");
+    movable(&of("struct { unsigned long mark : 2; unsigned long rest : 62; } bits;"));
+    movable(&of("struct { unsigned long address : 48; unsigned long mark : 16; } bits;"));
+}

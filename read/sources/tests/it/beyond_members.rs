@@ -306,3 +306,19 @@ fn an_object_copied_to_an_array_of_numbers_is_read_there() {
     }
     movable(&of("int words[4]; memcpy(words, &x->a, sizeof x->a); return words[0];"));
 }
+
+#[test]
+fn a_loop_past_the_end_of_an_array_reaches_what_follows_it() {
+    let of = |body: &str| {
+        Program::c(&format!(
+            "struct t {{ short id; int a[2]; int b[4]; long last; }}; void f(struct t *x, int n) {{ int i; {body} }}"
+        ))
+    };
+    asks(
+        &of("for (i = 0; i < 4; i++) x->a[i] = 0;"),
+        &keep(&["a", "b"]),
+        "bytes from a on are treated as one",
+    );
+    movable(&of("for (i = 0; i < 2; i++) x->a[i] = 0; for (i = 0; i < 4; i++) x->b[i] = 0;"));
+    movable(&of("for (i = 0; i < n; i++) x->a[i] = 0;"));
+}

@@ -16,6 +16,7 @@ mod headers_before_objects;
 mod heap_objects;
 mod hidden_order;
 mod kernel;
+mod layout_numbers;
 mod many_types;
 mod member_facts;
 mod numbers;

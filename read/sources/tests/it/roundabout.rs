@@ -222,3 +222,57 @@ fn templates_that_cast_their_parameter_look_at_bytes() {
     );
     movable(&function("of->c"));
 }
+
+#[test]
+fn a_function_is_given_a_variable_where_its_scope_ends() {
+    let of = |end: &str, variable: &str| {
+        Program::c(&format!(
+            "#include <stdlib.h>\n#define ENDED_BY(f) __attribute__((unused, cleanup(f)))\n
+            struct t {{ short id; int a; int b; long last; }}; {end} void f(struct t *x) {{ {variable} }}"
+        ))
+    };
+    let bytes = "static int seen; static void end(void *p) { seen = ((int *)p)[2]; }";
+    let refused = "it is stepped through as an array of int";
+    for variable in ["__attribute__((cleanup(end))) struct t own = {0};", "ENDED_BY(end) struct t own = {0};"]
+    {
+        asks(&of(bytes, variable), &Verdict::Refuse, refused);
+    }
+    let pointer = "static int seen; static void end(int **p) { seen = (*p)[1]; }";
+    asks(&of(pointer, "ENDED_BY(end) int *a = &x->a;"), &keep(&["a", "b"]), "an index past the end of a");
+    let foreign = "void far(struct t *p);";
+    asks(
+        &of(foreign, "ENDED_BY(far) struct t own;"),
+        &Verdict::Refuse,
+        "given to far(), which is not compiled here",
+    );
+    let own = "static int seen; static void end(struct t *p) { seen = p->b; }";
+    movable(&of(own, "ENDED_BY(end) struct t own = {0};"));
+    let freed = "static void end(void *p) { free(*(void **)p); }";
+    movable(&of(freed, "ENDED_BY(end) struct t *own = malloc(sizeof *own);"));
+}
+
+#[test]
+fn a_function_that_takes_or_gives_arrays_reads_objects_as_such() {
+    let of = |function: &str, called: &str| {
+        Program::c(&format!(
+            "struct t {{ int a; int b; long c; long d; }}; static struct t one; {function} int f(struct t *x) {{ return {called}; }}"
+        ))
+    };
+    let walked = "it is stepped through as an array of int";
+    for takes in ["int (*p)[6]) { return (*p)[1]; }", "int p[6]) { return p[1]; }"] {
+        let sum = format!("static int sum({takes}");
+        asks(&of(&sum, "((int (*)(struct t *))sum)(x)"), &Verdict::Refuse, walked);
+    }
+    let gives = "static struct t *get(void) { return &one; }";
+    asks(&of(gives, "(*((int (*(*)(void))[6])get)())[1]"), &Verdict::First, "its start is read as int");
+    let other = "struct o { long y; int z; }; static int z(struct o *o) { return o->z; } static void *kept = (void *)z;";
+    let called = "((int (*)(struct t *))kept)(x)";
+    asks(&of(other, called), &Verdict::Refuse, "cast to or from o, which has other members");
+    let same = "static int b(struct t *x) { return x->b; } static void *kept = (void *)b;";
+    let uses = checked(&of(same, called)).uses;
+    assert!(!uses.iter().any(|used| used.reason.starts_with("cast to or from")), "{uses:#?}");
+    asks(&of("", "(*(int (*)[6])x)[1]"), &Verdict::Refuse, walked);
+    movable(&of("static int b(struct t *x) { return x->b; }", "((int (*)(const struct t *))b)(x)"));
+    movable(&of(gives, "((struct t *)((void *(*)(void))get)())->b"));
+    movable(&of("static int sum(int (*p)[6]) { return (*p)[1]; }", "sum((int[1][6]){{1}}) + x->b"));
+}
