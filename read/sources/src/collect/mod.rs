@@ -18,6 +18,7 @@ mod offsets;
 mod operators;
 mod outside;
 mod places;
+mod pointee_parameters;
 mod records;
 mod sent_pointers;
 mod sizes;

@@ -85,13 +85,15 @@ impl Collector<'_> {
         let wide = if crate::library_functions::takes_wide_size(&name) { WIDE_BYTES } else { 1 };
         let Some(bytes) = sizes.iter().copied().reduce(u64::saturating_mul) else { return };
         let bytes = bytes.saturating_mul(wide);
-        for &argument in arguments {
+        for (index, &argument) in arguments.iter().enumerate() {
             self.note_part_given(id, argument, bytes);
             // A function that takes an object by its type takes no bytes beyond it, for any numbers that it is given.
             let takes_object =
                 tree.pointee(tree.node(argument).ty).is_some_and(|to| tree.record_of(to).is_some());
             if !takes_object || is_measured {
-                self.note_span(argument, Some(bytes), id);
+                // `grow((void **)&x->items, sizeof *x->items, &x->room)`: the size is an item's.
+                let used = self.member_addressed(argument).and_then(|_| self.bytes_used_by(id, index));
+                self.note_span(argument, Some(used.map_or(bytes, |used| used.min(bytes))), id);
             }
         }
     }

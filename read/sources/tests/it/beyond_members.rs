@@ -48,6 +48,27 @@ fn a_function_that_is_not_compiled_here_may_use_further_numbers() {
 }
 
 #[test]
+fn the_size_of_an_item_is_none_of_the_pointer_that_a_function_of_the_program_sets() {
+    let of = |grow: &str| {
+        c(&format!(
+            "struct item {{ long key, value; }}; struct t {{ char c; struct item *items; int room, count; char d; }};
+            {grow}
+            static int ask(void **all, int size, int *room) {{ return *room > 8 ? 0 : grow(all, size, room); }}
+            int f(struct t *x) {{ return ask((void **)&x->items, sizeof x->items[0], &x->room); }}"
+        ))
+    };
+    let head = "static int grow(void **all, int size, int *room)";
+    let plain = "{ *room = 2 * *room + 1; *all = realloc(*all, *room * size); return *all == 0; }";
+    movable(&of(&format!("{head} {plain}")));
+    let reason = "treated as one";
+    let items = keep(&["items", "room", "count"]);
+    asks(&of(&format!("{head} {{ return write(1, all, size) + *room; }}")), &items, reason);
+    asks(&of(&format!("{head} {{ return all[1] != 0 && *room < size; }}")), &items, reason);
+    asks(&of(&format!("{head} {{ return &*all + 1 != 0 && *room < size; }}")), &items, reason);
+    asks(&of("extern int grow(void **, int, int *);"), &items, reason);
+}
+
+#[test]
 fn sizes_given_to_functions_of_text_and_streams_count() {
     let types = "struct t { int k; char a[8], b[8]; char q; };";
     let of = |call: &str| c(&format!("{types} void f(struct t *x, const char *s) {{ {call}; }}"));
