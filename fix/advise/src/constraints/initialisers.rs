@@ -111,7 +111,9 @@ pub(crate) fn by_position(
             for site in syntax::sites(tree, text) {
                 let is_shared = |words: &Vec<String>| words.iter().any(|word| Some(word.as_str()) == shared);
                 if matches!(&site.kind, SiteKind::Typed(words) if is_shared(words)) {
-                    walker.refuse_at(site.line, "two types have the name of this one's");
+                    if node_at(tree, &site).is_none_or(|node| gives_values(node, text)) {
+                        walker.refuse_at(site.line, "two types have the name of this one's");
+                    }
                     continue;
                 }
                 let ty = match &site.kind {
@@ -158,6 +160,25 @@ fn may_give_values(text: &str, name: &str) -> bool {
             _ => assigned.is_some(),
         }
     })
+}
+
+/// False when a declaration gives its type's objects no values for certain: pointers to them, functions, and zeros.
+fn gives_values(node: Node<'_>, text: &str) -> bool {
+    let is_given = |declarator: Node<'_>| {
+        let (Some(inner), Some(value)) =
+            (declarator.child_by_field_name("declarator"), declarator.child_by_field_name("value"))
+        else {
+            return false;
+        };
+        let is_other =
+            matches!(inner.kind(), "pointer_declarator" | "function_declarator" | "reference_declarator");
+        let values = parts(value);
+        let are_zeros = values.len() < 2 && values.iter().all(|value| text_of(*value, text) == "0");
+        !is_other && !(are_zeros && value.kind() == "initializer_list")
+    };
+    let mut cursor = node.walk();
+    let declarators: Vec<Node<'_>> = node.children_by_field_name("declarator", &mut cursor).collect();
+    node.kind().starts_with("compound") || declarators.into_iter().any(is_given)
 }
 
 /// Macros whose body is a positional brace initialiser, with their places.

@@ -139,6 +139,20 @@ fn initialisers_that_cannot_be_designated_are_refused_with_their_place() {
 }
 
 #[test]
+fn a_pointer_to_one_of_two_types_of_a_name_gives_no_values() {
+    let of = |values: &str| {
+        let rest = format!(
+            "int g(void);\nint g(void) {{ struct rec {{ int other; }} z; z.other = 1; return z.other; }}
+            void f(struct rec *x);\nvoid f(struct rec *x) {{ struct rec {values}; r = x; }}\n"
+        );
+        Case::c(&record("\tlong a;\n", "\tlong b;\n", &rest)).advise(&["a", "b"])
+    };
+    assert_eq!(proposed(&of("*y = &x[1]; y->a = 1")).new_order.len(), 3);
+    assert_eq!(proposed(&of("y = { 0 }; *x = y")).new_order.len(), 3);
+    assert_eq!(refused(&of("y = { 1 }; *x = y")), Constraint::PositionalInitialiser);
+}
+
+#[test]
 fn a_flexible_array_stays_last() {
     let advice = Case::c(&record("\tlong a;\n", "\tlong b;\n\tchar tail[];\n", "")).advise(&["a", "b"]);
     assert_eq!(proposed(&advice).new_order.last().map(String::as_str), Some("tail"));
