@@ -5,6 +5,7 @@ pub mod rewrite;
 pub(crate) mod diff;
 pub(crate) mod doc_comment;
 pub(crate) mod group_text;
+pub(crate) mod line_edits;
 pub(crate) mod text_edits;
 pub(crate) mod value_exchange;
 pub(crate) mod value_lines;

@@ -9,6 +9,7 @@ use crate::kinds::order::member_order::Plan;
 use crate::layout::spelling::{Spelling, spelling};
 use crate::layout::subject::Subject;
 use crate::options::Options;
+use crate::patch::line_edits::LineEdits;
 use crate::proposal::Refusal;
 use crate::text::sources::Sources;
 use crate::usage::Usage;
@@ -151,6 +152,40 @@ pub fn in_order(
     with_plan(types, abi, id, sources, options, |subject, spelled, plan| {
         plan.write(subject, sources, spelled, &plan.with_head(order)).map_err(|one| vec![one])
     })
+}
+
+/// The texts with several types in their orders, and how many of these could be written. Edits of lines that no other
+/// edit touches are applied together, since each change of a file has it parsed anew; a type whose lines another one
+/// changes follows in the next round. `go_on` is asked before each type.
+///
+/// # Errors
+/// When `go_on` fails.
+pub fn in_orders<E>(
+    types: &Types,
+    abi: Abi,
+    orders: &[(TypeId, &[usize])],
+    sources: &Sources,
+    options: &Options,
+    mut go_on: impl FnMut() -> Result<(), E>,
+) -> Result<(BTreeMap<String, String>, usize), E> {
+    let (mut sources, mut texts, mut moved) = (sources.clone(), BTreeMap::new(), 0);
+    let mut left = orders.to_vec();
+    while !left.is_empty() {
+        let (mut round, mut waiting) = (LineEdits::default(), Vec::new());
+        for (id, order) in left {
+            go_on()?;
+            let Ok(placed) = in_order(types, abi, id, &sources, options, order) else { continue };
+            match round.take(&placed, |path| sources.get(path)) {
+                true => moved += 1,
+                false => waiting.push((id, order)),
+            }
+        }
+        let edited = round.written(|path| sources.get(path));
+        sources = sources.with(&edited);
+        texts.extend(edited);
+        left = waiting;
+    }
+    Ok((texts, moved))
 }
 
 fn with_plan<R>(

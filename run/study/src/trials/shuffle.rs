@@ -112,7 +112,6 @@ fn deal<'m>(
 }
 
 /// The texts with some types in their orders.
-#[derive(Default)]
 struct Edits {
     texts: BTreeMap<String, String>,
     /// The types whose order could be written.
@@ -120,20 +119,12 @@ struct Edits {
 }
 
 fn edits(ground: &Ground<'_>, options: &Options, trials: &Trials<'_>, dealt: &[&Dealt<'_>]) -> Result<Edits> {
-    let mut edits = Edits::default();
-    // Only the files that the last type changed are parsed again.
-    let mut sources = ground.sources.clone();
-    for one in dealt {
-        trials.check_interrupts()?;
-        let placed =
-            shuffle::in_order(ground.types, ground.abi, one.movable.id, &sources, options, &one.order);
-        if let Ok(texts) = placed {
-            sources = sources.with(&texts);
-            edits.texts.extend(texts);
-            edits.moved += 1;
-        }
-    }
-    Ok(edits)
+    let orders: Vec<_> = dealt.iter().map(|one| (one.movable.id, one.order.as_slice())).collect();
+    let (texts, moved) =
+        shuffle::in_orders(ground.types, ground.abi, &orders, ground.sources, options, || {
+            trials.check_interrupts()
+        })?;
+    Ok(Edits { texts, moved })
 }
 
 /// The types that fail by themselves: a single one, or several that fail only together.
