@@ -174,7 +174,7 @@ fn gives_values(node: Node<'_>, text: &str) -> bool {
             matches!(inner.kind(), "pointer_declarator" | "function_declarator" | "reference_declarator");
         let values = parts(value);
         let are_zeros = values.len() < 2 && values.iter().all(|value| text_of(*value, text) == "0");
-        !is_other && !(are_zeros && value.kind() == "initializer_list")
+        !(is_other || are_zeros && value.kind() == "initializer_list")
     };
     let mut cursor = node.walk();
     let declarators: Vec<Node<'_>> = node.children_by_field_name("declarator", &mut cursor).collect();

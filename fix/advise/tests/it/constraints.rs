@@ -1,6 +1,6 @@
 //! Each constraint at work, checked with the compiler: orders that obey it, edits that are rewritten, and refusals.
 
-use crate::pahole::{Folder, integer, member, structure};
+use crate::pahole::{self, Folder, integer, member, structure};
 use lineup_advise::advise;
 use lineup_advise::constraint::Constraint;
 use lineup_advise::options::Options;
@@ -10,7 +10,7 @@ use lineup_advise::sources::Sources;
 use lineup_advise::usage::Usage;
 use lineup_model::abi::Abi;
 use lineup_model::region::{Region, RegionId, Regions};
-use lineup_model::types::{AggregateKind, Language, Member, Type, TypeId, TypeKind, Types};
+use lineup_model::types::{AggregateKind, Language, Member, SourceLocation, Type, TypeId, TypeKind, Types};
 use lineup_model::usage::{AlignedUse, ByteUse, ObjectPattern, TypeUse};
 use std::collections::BTreeSet;
 
@@ -51,10 +51,15 @@ impl Case {
 
     /// The same of a type that debug information describes otherwise.
     fn advise_of(&mut self, hot: &[&str], change: impl FnOnce(&mut Type)) -> Advice {
+        self.advise_among(hot, |types, id| change(types.get_mut(id).expect("known")))
+    }
+
+    /// The same of a type among others.
+    fn advise_among(&mut self, hot: &[&str], change: impl FnOnce(&mut Types, TypeId)) -> Advice {
         self.folder.write(&Default::default());
         let mut types: Types = self.folder.types(Abi::X86_64).expect("compiles");
         let id = types.by_name()["rec"][0];
-        change(types.get_mut(id).expect("known"));
+        change(&mut types, id);
         types.get_mut(id).expect("known").language = self.language;
         let (_, aggregate) = types.aggregate(id).expect("a struct");
         let mut bytes: Vec<ByteUse> = aggregate
@@ -145,11 +150,17 @@ fn a_pointer_to_one_of_two_types_of_a_name_gives_no_values() {
             "int g(void);\nint g(void) {{ struct rec {{ int other; }} z; z.other = 1; return z.other; }}
             void f(struct rec *x);\nvoid f(struct rec *x) {{ struct rec {values}; r = x; }}\n"
         );
-        Case::c(&record("\tlong a;\n", "\tlong b;\n", &rest)).advise(&["a", "b"])
+        let inner = "struct rec {\n\tint other; /* 0 4 */\n\n\t/* size: 4, cachelines: 1, members: 1 */";
+        let both = |types: &mut Types, id: TypeId| {
+            let at = SourceLocation { file: "a.c".into(), line: 3 };
+            types.get_mut(id).expect("known").declared_at = Some(at);
+            pahole::read(types, inner, "rec", Abi::X86_64);
+        };
+        Case::c(&record("\tlong a;\n", "\tlong b;\n", &rest)).advise_among(&["a", "b"], both)
     };
     assert_eq!(proposed(&of("*y = &x[1]; y->a = 1")).new_order.len(), 3);
     assert_eq!(proposed(&of("y = { 0 }; *x = y")).new_order.len(), 3);
-    assert_eq!(refused(&of("y = { 1 }; *x = y")), Constraint::PositionalInitialiser);
+    assert_eq!(refused(&of("y = { 1, { 0 }, 2 }; *x = y")), Constraint::PositionalInitialiser);
 }
 
 #[test]

@@ -337,7 +337,7 @@ fn objects_that_reach_the_allocator_by_other_pointers_stay_where_they_are() {
         (
             "static void end_it(void *p) { free(*(void **)p); }\n\
             void lose(tree_t *of) { __attribute__((cleanup(end_it))) tree_t *own = of; own->value++; }",
-            "variables end by functions of their own",
+            other,
         ),
         (
             "void drop(tree_t *all[2]) { void **p = (void **)all; free(p[0]); }\n\

@@ -158,7 +158,7 @@ pub(crate) fn structure(types: &mut Types, name: &str, size_bytes: u64, members:
 }
 
 /// Reads the output of `pahole -C name`.
-fn read(types: &mut Types, text: &str, name: &str, abi: Abi) -> TypeId {
+pub(crate) fn read(types: &mut Types, text: &str, name: &str, abi: Abi) -> TypeId {
     let mut known: HashMap<String, TypeId> = HashMap::new();
     let mut members = Vec::new();
     let mut depth = 0usize;
