@@ -122,7 +122,19 @@ fn run_one(test: Test, root: &Path, said: &Path) -> Outcome {
     };
     let skipped =
         text.lines().find_map(|line| line.strip_prefix("skipped:")).map(|why| why.trim().to_owned());
-    Outcome { test, took, processor_time, skipped: skipped.filter(|_| failure.is_none()), failure }
+    let skipped = match &failure {
+        None => skipped,
+        Some(_) => lacking_emulator(&text).filter(|_| std::env::var_os("CI").is_none()),
+    };
+    let failure = failure.filter(|_| skipped.is_none());
+    Outcome { test, took, processor_time, skipped, failure }
+}
+
+/// The reason why a test could not run that needs an emulator with plugins: Debian 13 and current Ubuntu have none.
+fn lacking_emulator(said: &str) -> Option<String> {
+    const LACK: &str = " was built without plugins";
+    let emulator = said.split_once(LACK)?.0.rsplit(char::is_whitespace).next()?;
+    emulator.starts_with("qemu-").then(|| format!("{emulator}{LACK}"))
 }
 
 /// Runs a test as cargo would. `timeout` makes a process group of the test, and ends all of it.

@@ -26,9 +26,12 @@ impl Folder {
     }
 }
 
-/// Whether a program can be started.
+/// Whether a compiler can be started, and writes a form that is read: clang up to 14 has pointers with types.
 pub(crate) fn has(program: &str) -> bool {
-    Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success())
+    let Ok(output) = Command::new(program).arg("--version").output() else { return false };
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let version = said.split("clang version ").nth(1).and_then(|rest| rest.split('.').next()?.parse().ok());
+    output.status.success() && version.is_none_or(|version: u32| version <= 14)
 }
 
 fn run(compiler: &str, folder: &Path, arguments: &[&str]) {

@@ -91,7 +91,8 @@ fn by_llvm(folder: &Path) -> String {
     }
     fs::write(folder.join("ranges"), ranges + "0\n").expect("a file");
     let how = ["--binary=program", "--unsymbolized-profile=ranges", "--output=theirs.prof", "--format=text"];
-    run(folder, "llvm-profgen-14", &how);
+    let is_14 = Command::new("llvm-profgen-14").arg("--version").output().is_ok();
+    run(folder, if is_14 { "llvm-profgen-14" } else { "llvm-profgen" }, &how);
     fs::read_to_string(folder.join("theirs.prof")).expect("their profile")
 }
 

@@ -234,7 +234,7 @@ fn any_number_of_elements_away_is_the_only_array_of_a_type() {
 fn a_distance_out_of_a_type_names_the_container_once_that_is_known() {
     let snippet = device(
         "long f(struct link *at) { return ((struct device *)((char *)at - __builtin_offsetof(struct device, link)))->id; }
-         long g(struct device *d) { return d->peer; }",
+         long g(struct device *d) { return (long)d->peer; }",
     );
     let outside = (1, snippet.access("f", 0, 0x10_0000, None));
     assert_eq!(snippet.name(&[outside], &[]).0.class(), Class::Unnamed);

@@ -120,7 +120,8 @@ pub(crate) fn compile(target: &Target, source: &str, flags: &[&str], folder: &Pa
     std::fs::write(&text, source).unwrap();
     let program = folder.join("program");
     let mut command = Command::new(target.compiler);
-    command.args(["-g", "-w", "-static", "-no-pie", "-fno-strict-aliasing", "-o"]).arg(&program).arg(&text);
+    command.args(["-g", "-w", "-Wno-incompatible-pointer-types", "-static", "-no-pie"]);
+    command.args(["-fno-strict-aliasing", "-o"]).arg(&program).arg(&text);
     run(command.args(flags), target.packages);
     program
 }

@@ -92,6 +92,10 @@ impl Starting {
         let block = parts.extend(&library, &mut caller, &own)?;
         caller.put_back()?;
         let base = self.run_to_base()?;
+        block.relocate(&own)?;
+        while !block.is_filled(base, &own) {
+            self.run_call()?;
+        }
         block.settle(base, &own)?;
         let mut caller = self.caller(trap)?;
         let functions = library.lay_out(&mut caller, &own, engine, block.distance)?;
@@ -153,6 +157,16 @@ impl Starting {
 
     /// Runs until the program has set its thread's base; returns that base.
     fn run_to_base(&self) -> Result<u64> {
+        loop {
+            let [entered, left] = self.run_call()?;
+            if (entered.system_call, entered.rdi) == (SET_BASE, BASE_IS_SET) && left.rax == 0 {
+                return Ok(left.base);
+            }
+        }
+    }
+
+    /// Runs to the end of the next system call; returns the registers at its beginning and at its end.
+    fn run_call(&self) -> Result<[Registers; 2]> {
         let reach = || -> Result<Registers> {
             ptrace::to_system_call(self.tid).doing("letting the program run")?;
             if !self.reaches(Stop::SystemCall)? {
@@ -160,18 +174,13 @@ impl Starting {
             }
             ptrace::registers(self.tid).doing("reading the program's registers")
         };
-        loop {
-            let entered = reach()?;
-            if !BEFORE.contains(&entered.system_call) {
-                return Err(of_injection(format!(
-                    "it makes system call {} before its first thread is set up, as no C library does",
-                    entered.system_call
-                )));
-            }
-            let left = reach()?;
-            if (entered.system_call, entered.rdi) == (SET_BASE, BASE_IS_SET) && left.rax == 0 {
-                return Ok(left.base);
-            }
+        let entered = reach()?;
+        if !BEFORE.contains(&entered.system_call) {
+            return Err(of_injection(format!(
+                "it makes system call {} before its first thread is set up, as no C library does",
+                entered.system_call
+            )));
         }
+        Ok([entered, reach()?])
     }
 }

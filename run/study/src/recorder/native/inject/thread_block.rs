@@ -176,17 +176,32 @@ impl Parts {
 }
 
 impl Block {
+    /// Writes the initial content of the program's variables to the copy that threads get. The program may lie anywhere,
+    /// and has relocated the addresses in it when its first base is set.
+    pub(super) fn relocate(&self, memory: &File) -> Result<()> {
+        self.write_variables(self.own.copy, memory)
+    }
+
+    /// False while the thread with this base has no content yet. The library of GNU fills the first thread's block before
+    /// it sets the base, and from release 2.41 on some system calls later: until then it is zero.
+    pub(super) fn is_filled(&self, base: u64, memory: &File) -> bool {
+        let mut block = vec![0; self.image.len()];
+        let read = memory.read_exact_at(&mut block, base.wrapping_add_signed(self.distance));
+        read.is_err() || block.iter().any(|byte| *byte != 0)
+    }
+
     /// Checks that the thread with this base has the engine's part, and that its own variables begin as they should.
-    /// The program may lie anywhere, and has only now relocated the addresses in its variables' initial content.
     pub(super) fn settle(&self, base: u64, memory: &File) -> Result<()> {
         self.check(base, memory)?;
-        let Variables { from, copy, bytes, before_base } = self.own;
-        let mut variables = vec![0; bytes as usize];
-        memory.read_exact_at(&mut variables, from).doing("reading the program's thread-local variables")?;
-        let write = |at: u64| memory.write_all_at(&variables, at);
-        write(copy)
-            .and_then(|()| write(base - before_base))
-            .doing("writing the program's thread-local variables")
+        self.write_variables(base - self.own.before_base, memory)
+    }
+
+    fn write_variables(&self, at: u64, memory: &File) -> Result<()> {
+        let mut variables = vec![0; self.own.bytes as usize];
+        memory
+            .read_exact_at(&mut variables, self.own.from)
+            .doing("reading the program's thread-local variables")?;
+        memory.write_all_at(&variables, at).doing("writing the program's thread-local variables")
     }
 
     fn check(&self, base: u64, memory: &File) -> Result<()> {
