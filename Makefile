@@ -46,6 +46,7 @@ test-all: test-rest test-fleet test-mcp test-doc fuzz-brief
 
 test-rest: setup-kernels built-for-rest
 	target/debug/xtask test --rest
+	libclang=$$(scripts/libclang-fetch) && LIBCLANG_PATH=$$libclang target/debug/xtask test --every lineup-sources
 
 .PHONY: test-doc
 test-doc:

@@ -105,7 +105,7 @@ fn each_dependence_leaves_an_obligation_or_a_refusal() {
         "static struct node *of(void *bytes) { return bytes; } int main(void) { return of(out)->a; }",
         "int main(int c, char **v) { struct node *const all[] = { &shared, &shared, &shared, &shared, &shared, &shared, 0 };
          return ((int *)all[c])[1]; }",
-        "struct node values = { (struct node *)1, 2, 3 }; int main(void) { return values.a; }",
+        "struct node values = { 1, 2, 3 }; int main(void) { return values.a; }",
         "int main(int c, char **v) { struct node n = { c, 2, 3 }; return n.a; }",
         "struct other { int x, y; }; static int read(struct other *o) { return o->y; }
          int main(void) { int (*take)(struct node *) = (int (*)(struct node *))read; return take(&shared); }",

@@ -61,6 +61,7 @@ fn compile_as(unit: &str, (compiler, option): (&str, &str), folder: &Path, text:
             folder,
             &[
                 "-g",
+                "-Wno-int-conversion",
                 "-O2",
                 "-w",
                 "-fno-toplevel-reorder",

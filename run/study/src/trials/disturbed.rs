@@ -148,7 +148,7 @@ mod tests {
         assert_eq!(before.others(CpuTimes { at, ..before }, 400).plus(others).others_ns, 100);
     }
 
-    /// A busy loop beside a block makes the next one wait, and patience ends.
+    /// A block after a busy one waits while there is patience; here none is left.
     #[test]
     fn a_block_waits_for_others_that_were_busy_and_not_for_ever() {
         let busy = Disturbance { cpus_ns: 100, others_ns: 50, ..Disturbance::default() };
