@@ -182,12 +182,10 @@ impl Table {
         PairedBlocks::from_runs(&all).map_err(Unpairable::Stats)
     }
 
-    /// The share of the spread of blocks that lies between links; `None` with one link, and where it cannot be
-    /// estimated.
-    fn link_share(&self, metric: &Metric, after: Variant) -> Option<f64> {
-        let blocks = self.groups(metric, [Variant::BEFORE, after], |block| block).ok()?;
-        let ratios = PairedBlocks::from_runs(&blocks).ok()?.log_ratios().ok()?;
-        self.links.share(&ratios)
+    /// The blocks in the order of their runs, whichever links they used.
+    fn blocks(&self, metric: &Metric, before: Variant, after: Variant) -> Result<PairedBlocks, Unpairable> {
+        let all = self.groups(metric, [before, after], |block| block)?;
+        PairedBlocks::from_runs(&all).map_err(Unpairable::Stats)
     }
 
     /// The values of two variants in groups of blocks.
@@ -348,24 +346,33 @@ fn compare_metric(table: &Table, metric: &Metric, plan: &ComparePlan) -> Result<
         match table.pairs(metric, Variant::BEFORE, variant) {
             Err(Unpairable::Absent) => {}
             Err(Unpairable::Stats(error)) => return Err(error),
-            Ok(pairs) => contrasts.push(Contrast {
-                link_share: table.link_share(metric, variant),
-                ..contrast(variant, &pairs, plan)?
-            }),
+            Ok(pairs) => {
+                let blocks = table.blocks(metric, Variant::BEFORE, variant).ok();
+                let ratios = blocks.as_ref().and_then(|blocks| blocks.log_ratios().ok());
+                let link_share = ratios.and_then(|ratios| table.links.share(&ratios));
+                let blocks = blocks.as_ref().unwrap_or(&pairs);
+                contrasts.push(Contrast { link_share, ..contrast(variant, &pairs, blocks, plan)? });
+            }
         }
     }
     Ok(ComparedMetric { name: metric.name.clone(), unit: metric.unit.clone(), variants, contrasts })
 }
 
-/// Estimates one contrast; its verdict stands until the correction for several questions.
-fn contrast(variant: Variant, pairs: &PairedBlocks, plan: &ComparePlan) -> Result<Contrast, StatsError> {
+/// Estimates one contrast from pairs, which are of links where there are several; `blocks` are in the order of their runs.
+/// Its verdict stands until the correction for several questions.
+fn contrast(
+    variant: Variant,
+    pairs: &PairedBlocks,
+    blocks: &PairedBlocks,
+    plan: &ComparePlan,
+) -> Result<Contrast, StatsError> {
     let paired = match plan.paired(pairs) {
         Ok(paired) => paired,
         Err(StatsError::NotPositive { .. }) => return difference(variant, pairs, plan),
         Err(error) => return Err(error),
     };
     let judged = if pairs.len() >= RESAMPLED_FROM { resampled(pairs, plan)? } else { paired };
-    let judgement = judge(&judged, plan.margin).in_order(judged.ratio, pairs)?;
+    let judgement = judge(&judged, plan.margin).in_order(judged.ratio, blocks)?;
     Ok(Contrast {
         variant,
         adjusted_p: judged.p_value,
@@ -454,7 +461,8 @@ pub fn replay_false_alarms(
     };
     let mut alarms = 0;
     for replay in 0..replays {
-        let judged = contrast(Variant::AFTER, &replayed(&pairs, plan, plan.seed.part(replay))?, plan)?;
+        let replayed = replayed(&pairs, plan, plan.seed.part(replay))?;
+        let judged = contrast(Variant::AFTER, &replayed, &replayed, plan)?;
         alarms += u64::from(judged.verdict == Verdict::Changed);
     }
     Ok(Some(FalseAlarms { replays, alarms }))
