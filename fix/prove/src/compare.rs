@@ -348,9 +348,10 @@ fn compare_metric(table: &Table, metric: &Metric, plan: &ComparePlan) -> Result<
             Err(Unpairable::Stats(error)) => return Err(error),
             Ok(pairs) => {
                 let blocks = table.blocks(metric, Variant::BEFORE, variant).ok();
-                let ratios = blocks.as_ref().and_then(|blocks| blocks.log_ratios().ok());
-                let link_share = ratios.and_then(|ratios| table.links.share(&ratios));
-                let blocks = blocks.as_ref().unwrap_or(&pairs);
+                // A block may have a zero where its link has none.
+                let with_ratios = blocks.and_then(|blocks| Some((blocks.log_ratios().ok()?, blocks)));
+                let link_share = with_ratios.as_ref().and_then(|(ratios, _)| table.links.share(ratios));
+                let blocks = with_ratios.as_ref().map_or(&pairs, |(_, blocks)| blocks);
                 contrasts.push(Contrast { link_share, ..contrast(variant, &pairs, blocks, plan)? });
             }
         }
