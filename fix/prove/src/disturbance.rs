@@ -47,7 +47,7 @@ impl Disturbance {
     /// ```
     /// use lineup_prove::disturbance::Disturbance;
     /// let busy = Disturbance { cpus_ns: 1_000, others_ns: 370, stolen_ns: 10, waited_ns: 0 };
-    /// assert_eq!(busy.in_words().as_deref(), Some("other programs had 37 % of its CPUs"));
+    /// assert_eq!(busy.in_words().as_deref(), Some("other programs had 37.0 % of its CPUs"));
     /// assert_eq!(Disturbance { others_ns: 3, ..busy }.in_words(), None);
     /// ```
     pub fn in_words(self) -> Option<String> {
