@@ -24,9 +24,6 @@ use std::path::{Path, PathBuf};
 pub(crate) const PARENT: &str = "parent=";
 pub(crate) const PROGRAM: &str = "program=";
 
-/// The variable by which `lineup` knows the processes that it started, also under a guest that cleared its environment.
-const MARK: &str = "LINEUP_RUN";
-
 /// Variables of the dynamic linker: for the guest's linker, not for the emulator's.
 const LINKER_VARIABLES: &[u8] = b"LD_";
 
@@ -182,17 +179,6 @@ fn emulator_line(command: &Command, options: &[OsString], environment: Vec<OsStr
             true => arguments.extend(["-E".into(), variable]),
             false => outside.push(variable),
         }
-    }
-    let is_mark = |variable: &OsString| {
-        variable.as_bytes().strip_prefix(MARK.as_bytes()).is_some_and(|rest| rest.starts_with(b"="))
-    };
-    if let Some(mark) = std::env::var_os(MARK)
-        && !outside.iter().any(is_mark)
-    {
-        arguments.extend(["-U".into(), MARK.into()]);
-        let mut variable = OsString::from(format!("{MARK}="));
-        variable.push(mark);
-        outside.push(variable);
     }
     if let Some(name) = command.arguments.first() {
         arguments.extend(["-0".into(), name.clone()]);

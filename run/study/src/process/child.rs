@@ -335,9 +335,7 @@ fn variable(name: &OsStr, value: &OsStr) -> OsString {
 fn launcher(run: &Run, mark: (&str, &OsStr)) -> Result<Command> {
     let ourselves = own_file().doing("finding the lineup program itself")?;
     let mut command = Command::new(ourselves);
-    command.arg(keeper::COMMAND);
-    command.arg("--variable").arg(variable(OsStr::new(mark.0), mark.1));
-    command.arg("--").arg("launch-child");
+    command.env(mark.0, mark.1).arg(keeper::COMMAND).arg("--").arg("launch-child");
     // Only the program has them: an allocator that the loader puts before others must not run in its launcher.
     for (name, value) in &run.environment {
         command.arg("--variable").arg(variable(name, value));
@@ -352,6 +350,9 @@ fn launcher(run: &Run, mark: (&str, &OsStr)) -> Result<Command> {
     command.arg("--stdin").arg(run.input.path());
     if let Some(placed) = &run.placed {
         command.arg("--copy").arg(&placed.copy).arg("--original").arg(&placed.original);
+    }
+    if let Some(called) = &run.called {
+        command.arg("--called").arg(called);
     }
     command.arg("--").args(&run.command);
     if let Some(directory) = &run.directory {

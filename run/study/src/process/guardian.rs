@@ -1,9 +1,11 @@
 //! A small helper process that cleans up when Lineup is gone, however it ended: also after a kill that no process can
-//! catch. It ends the processes that Lineup started and removes its temporary folders.
+//! catch. It ends the programs that Lineup started, waits for the [keepers](crate::process::keeper), which end what
+//! these started, and removes the temporary folders.
 
 use crate::process::descendants;
+use crate::process::keeper::KILLED;
 use crate::process::own_file::own_file;
-use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process_group};
 use std::ffi::{OsStr, OsString};
 use std::io::{self, BufRead, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -11,16 +13,16 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdin, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The hidden command of the `lineup` program that [`serve`] stands behind.
 pub const COMMAND: &str = "guard-children";
 
-/// The variable by which a process is known to be ours, even when it left its process group.
-const MARK: &str = "LINEUP_RUN";
+/// The variable by which a keeper is known to be ours. The programs do not have it.
+pub(crate) const MARK: &str = "LINEUP_RUN";
 
-/// The number of passes over the processes: one may fork during a pass.
-const ROUNDS: usize = 20;
+/// The time between looks for keepers.
+const AGAIN: Duration = Duration::from_millis(5);
 
 /// Our end of the wire to the process that cleans up after us.
 #[derive(Debug)]
@@ -52,7 +54,7 @@ impl Guardian {
         Ok(Guardian { wire: Mutex::new(wire), mark })
     }
 
-    /// The variable that every process we start must have.
+    /// The variable that every keeper must have.
     pub(crate) fn mark(&self) -> (&'static str, &OsStr) {
         (MARK, &self.mark)
     }
@@ -117,11 +119,10 @@ impl CleanupList {
             // A group that is gone needs no signal.
             let _ = kill_process_group(*group, Signal::KILL);
         }
-        for _ in 0..ROUNDS {
-            if !end_marked(mark) {
-                break;
-            }
-            std::thread::sleep(Duration::from_millis(5));
+        let begun = Instant::now();
+        // A keeper ends by itself, and takes this long at most.
+        while is_any_marked(mark) && begun.elapsed() < KILLED {
+            std::thread::sleep(AGAIN);
         }
         for folder in &self.folders {
             let _ = std::fs::remove_dir_all(folder);
@@ -145,16 +146,11 @@ pub fn serve() -> io::Result<()> {
     Ok(())
 }
 
-/// Ends every process with the mark but this one; returns whether there was any.
-fn end_marked(mark: &[u8]) -> bool {
+/// Whether a process has the mark besides this one.
+fn is_any_marked(mark: &[u8]) -> bool {
     let own = rustix::process::getpid();
-    let mut found = false;
-    for pid in descendants::all().filter(|pid| *pid != own) {
-        if descendants::has_variable(pid, |variable| variable == mark) {
-            found |= kill_process(pid, Signal::KILL).is_ok();
-        }
-    }
-    found
+    let is_marked = |pid| descendants::has_variable(pid, |variable| variable == mark);
+    descendants::all().any(|pid| pid != own && is_marked(pid))
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@
 
 use crate::error::{Doing, Error, Result};
 use crate::process::descendants::Descendants;
+use crate::process::guardian;
 use crate::process::own_file::own_file;
 use lineup_prove::run::Usage;
 use nix::sys::resource::{UsageWho, getrusage};
@@ -39,22 +40,22 @@ const NOTHING_IS_LEFT: u8 = 0;
 const AGAIN: Duration = Duration::from_millis(5);
 
 /// The longest wait for killed processes. Those of another user cannot be killed.
-const KILLED: Duration = Duration::from_secs(10);
+pub(crate) const KILLED: Duration = Duration::from_secs(10);
 
 /// `__WNOTHREAD` of `wait.h`: children of the calling thread alone.
 const OF_THIS_THREAD: u32 = 0x2000_0000;
 /// `__WALL` of `wait.h`: also children whose end sends another signal than SIGCHLD.
 const OF_EVERY_KIND: u32 = 0x4000_0000;
 
-/// Starts the program's launcher, `command` of this program, with these variables, and keeps its descendants.
+/// Starts the program's launcher, `command` of this program, and keeps its descendants.
 /// Standard input is the socket.
 ///
 /// # Errors
 /// When the system refuses a needed resource.
-pub fn serve(variables: &[(OsString, OsString)], command: &[OsString]) -> Result<()> {
+pub fn serve(command: &[OsString]) -> Result<()> {
     let socket = std::io::stdin().as_fd().try_clone_to_owned().doing("the control socket")?;
     let mut socket = UnixStream::from(socket);
-    let ended = Keeper::start(variables, command).and_then(|keeper| keeper.keep(&mut socket));
+    let ended = Keeper::start(command).and_then(|keeper| keeper.keep(&mut socket));
     // The process that started us may be gone; then nobody needs the result.
     let _ = match &ended {
         Ok(end) => socket.write_all(end.to_line().as_bytes()),
@@ -74,13 +75,13 @@ struct Keeper {
 }
 
 impl Keeper {
-    fn start(variables: &[(OsString, OsString)], command: &[OsString]) -> Result<Self> {
+    fn start(command: &[OsString]) -> Result<Self> {
         set_child_subreaper(Some(getpid())).doing("asking for the orphans of the program")?;
         let (ended, ends) = UnixStream::pair().doing("a socket for the ends of children")?;
         ended.set_nonblocking(true).doing("a socket for the ends of children")?;
         signal_hook::low_level::pipe::register(signal_hook::consts::SIGCHLD, ends)
             .doing("watching for the ends of children")?;
-        let program = start_by_another_thread(variables, command)?;
+        let program = start_by_another_thread(command)?;
         let pid = Pid::from_child(&program);
         let program_ended = pidfd_open(pid, PidfdFlags::empty()).doing("watching the program")?;
         // A reader of the program's output waits until nobody can write any more.
@@ -145,10 +146,10 @@ impl Keeper {
 /// Starts the launcher as a child of a thread that lives as long as this process. The kernel gives orphans to the first
 /// thread, and `wait` tells one thread's children from another's. So the program can stay unreaped, and keep its
 /// number, while orphans are waited for.
-fn start_by_another_thread(variables: &[(OsString, OsString)], command: &[OsString]) -> Result<Child> {
+fn start_by_another_thread(command: &[OsString]) -> Result<Child> {
     let ourselves = own_file().doing("finding the lineup program itself")?;
     let mut launcher = Command::new(ourselves);
-    launcher.args(command).envs(variables.iter().cloned()).process_group(0);
+    launcher.args(command).env_remove(guardian::MARK).process_group(0);
     let (tell, started) = mpsc::channel();
     let start = move || {
         // The receiver waits.

@@ -41,6 +41,8 @@ pub struct Launch {
     pub environment: Vec<(OsString, OsString)>,
     /// The program and its arguments.
     pub command: Vec<OsString>,
+    /// The first of the arguments that the program sees, where that is another name.
+    pub called: Option<OsString>,
 }
 
 /// Ends only by failing: success replaces the process.
@@ -73,6 +75,7 @@ fn become_program(launch: &Launch, control: &mut UnixStream) -> Result<Infallibl
         return Err(Error::Start("there is no program to run".into()));
     };
     let mut command = Command::new(program);
+    command.arg0(launch.called.as_ref().unwrap_or(program));
     command.args(arguments).envs(launch.environment.iter().cloned());
     control.write_all(own_usage()?.as_bytes()).doing("reporting to the parent")?;
     let mut word = [0u8; 1];

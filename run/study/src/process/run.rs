@@ -11,6 +11,8 @@ use std::time::Duration;
 pub struct Run {
     /// The program and its arguments; never empty.
     pub command: Vec<OsString>,
+    /// The name that the program gets as the first of its arguments; `None` for the first word of the command.
+    pub called: Option<OsString>,
     /// Its working directory; `None` for Lineup's.
     pub directory: Option<PathBuf>,
     /// Variables added to our environment.

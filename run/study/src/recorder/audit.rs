@@ -60,7 +60,8 @@ fn run_all(request: &AuditRequest<'_>, interrupts: &Interrupts) -> Result<(Findi
     let mut remarks = Vec::new();
     for line in request.commands {
         let command = ["sh", "-c", line].map(Into::into).into();
-        let run = Run { command, directory: Some(request.folder.to_owned()), ..request.run.clone() };
+        let directory = Some(request.folder.to_owned());
+        let run = Run { command, called: None, directory, ..request.run.clone() };
         let finished = Waiting::start(&run, Streams::Captured, interrupts)
             .and_then(Waiting::run)
             .doing_with(|| format!("cannot run the audited command `{line}`"))?;

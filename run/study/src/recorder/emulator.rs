@@ -70,8 +70,11 @@ impl Emulator {
         let mut all: Vec<OsString> = vec![self.command.clone().into(), "-plugin".into()];
         all.push(argument_of(&self.plugin, self.interface, plan).into());
         all.extend(self.options().map(OsString::from));
-        all.extend(command.iter().cloned());
-        Run { command: all, ..run.clone() }
+        // A script's interpreter is called by the path that the script names, another program as the user typed it.
+        let is_script = command.len() > run.command.len();
+        all.extend(run.called.iter().filter(|_| !is_script).flat_map(|name| ["-0".into(), name.clone()]));
+        all.extend(if is_script { command } else { &run.command }.iter().cloned());
+        Run { command: all, called: None, ..run.clone() }
     }
 
     /// The command by which a program that replaces the recorded one is started; `None` when the emulator's path is not
@@ -128,13 +131,10 @@ fn sysroot_of(machine: Machine) -> Option<&'static str> {
 
 /// The run of a program outside recordings: directly on its own machine, else under the emulator.
 pub fn native_or_emulated(machine: Machine, run: Run) -> Run {
-    let mut command = Vec::new();
-    if let Some(root) = sysroot_of(machine) {
-        let emulator = machine.description().program_emulator;
-        command.extend([emulator, "-L", root].map(OsString::from));
-    }
-    command.extend(run.command);
-    Run { command, ..run }
+    let Some(root) = sysroot_of(machine) else { return run };
+    let emulator = machine.description().program_emulator;
+    let emulator = [emulator, "-L", root].map(OsString::from);
+    Run { command: emulator.into_iter().chain(run.command).collect(), called: None, ..run }
 }
 
 /// A program in one of the folders of `PATH`.

@@ -127,7 +127,7 @@ fn without_scripts(run: &Run) -> Result<Vec<OsString>> {
             return Ok(command);
         };
         check_file(&program)?;
-        command = interpreter.arguments(program.as_os_str(), &command);
+        command = interpreter.arguments(&first.clone(), &command);
     }
     let script = PathBuf::from(run.command.first().cloned().unwrap_or_default());
     Err(Error::file(script, "is a script whose interpreter is a script, and so on; name another program"))

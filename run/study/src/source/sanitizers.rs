@@ -35,7 +35,7 @@ impl SanitizerReports {
     /// When it cannot be run, or its reports cannot be read.
     pub fn add_run(&mut self, run: &Run, interrupts: &Interrupts) -> Result<()> {
         let folder = interrupts.temporary_folder().doing("making a folder for sanitizers")?;
-        let mut run = Run { on: On::Anywhere, ..run.clone() };
+        let mut run = Run { on: On::Anywhere, called: None, ..run.clone() };
         run.environment.extend(variables(folder.path()));
         let aside = ["sh", "-c", "exec \"$@\" 2>\"$0\""].map(OsString::from);
         run.command =

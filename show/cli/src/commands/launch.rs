@@ -29,6 +29,9 @@ pub(crate) struct Launch {
     /// A variable of the program's environment, `NAME=VALUE`.
     #[arg(long = "variable", allow_hyphen_values = true)]
     variables: Vec<OsString>,
+    /// The first of the arguments that the program sees, where it is not the program's path.
+    #[arg(long, allow_hyphen_values = true)]
+    called: Option<OsString>,
     /// The program and its arguments.
     #[arg(trailing_var_arg = true, required = true, allow_hyphen_values = true)]
     command: Vec<OsString>,
@@ -36,19 +39,17 @@ pub(crate) struct Launch {
 
 /// Ends only by failing: success replaces the process.
 pub(crate) fn run(launch: Launch) -> Result<Outcome> {
-    let Launch { cpus, fixed_addresses, stdin, copy, original, variables, command } = launch;
+    let Launch { cpus, fixed_addresses, stdin, copy, original, variables, called, command } = launch;
     let environment = variables.iter().filter_map(|both| parted(both)).collect();
     let placed = copy.zip(original).map(|(copy, original)| Placed { copy, original });
-    match launch::run(&launch::Launch { cpus, fixed_addresses, stdin, placed, environment, command })? {}
+    let launch = launch::Launch { cpus, fixed_addresses, stdin, placed, environment, command, called };
+    match launch::run(&launch)? {}
 }
 
 /// Starts what runs a program, and keeps what comes from it, until standard input, which is the control socket, is
 /// closed.
 #[derive(clap::Args)]
 pub(crate) struct Keep {
-    /// A variable of all processes that come from it, `NAME=VALUE`.
-    #[arg(long = "variable", allow_hyphen_values = true)]
-    variables: Vec<OsString>,
     /// The command of this program that runs the program.
     #[arg(trailing_var_arg = true, required = true, allow_hyphen_values = true)]
     command: Vec<OsString>,
@@ -56,9 +57,7 @@ pub(crate) struct Keep {
 
 /// Ends when the started processes have ended.
 pub(crate) fn keep(keep: &Keep) -> Result<Outcome> {
-    let variables: Vec<(OsString, OsString)> =
-        keep.variables.iter().filter_map(|both| parted(both)).collect();
-    keeper::serve(&variables, &keep.command)?;
+    keeper::serve(&keep.command)?;
     Ok(Outcome::Done)
 }
 

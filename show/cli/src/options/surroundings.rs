@@ -64,9 +64,10 @@ impl Surroundings {
         stages: &Stages,
     ) -> Result<Run> {
         let (program, arguments) = command.split_first().context("no program given")?;
-        let program = recorder::executable(program)?.into_os_string();
+        let found = recorder::executable(program)?.into_os_string();
         Ok(Run {
-            command: [program].into_iter().chain(arguments.iter().cloned()).collect(),
+            called: (found != *program).then(|| program.clone()),
+            command: [found].into_iter().chain(arguments.iter().cloned()).collect(),
             environment: environment.to_vec(),
             input: self.input(interrupts, stages)?,
             max_time: self.max_time(),

@@ -169,8 +169,7 @@ impl Task<'_> {
 
     /// The run with the engine in the program.
     fn run(&self, memory: &Memory) -> Result<Run> {
-        let command = self.subject.command.clone();
-        let mut run = Run { command, ..self.request.run.clone() };
+        let mut run = self.request.run.clone();
         if is_static(self.subject) && !self.request.children {
             // It loads no library, and its children are not followed.
             return Ok(run);

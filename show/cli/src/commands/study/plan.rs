@@ -190,6 +190,7 @@ impl Plan {
         Ok(Run {
             fixed_addresses: false,
             command: [started].into_iter().chain(self.arguments.iter().map(meant)).collect(),
+            called: None,
             directory: Some(tree.path.clone()),
             environment: Vec::new(),
             input: self.input.clone(),

@@ -9,6 +9,7 @@ mod budgets;
 #[cfg(target_arch = "x86_64")]
 mod bursts;
 mod cachegrind;
+mod called;
 #[cfg(target_arch = "x86_64")]
 mod chosen;
 mod control;
