@@ -76,6 +76,45 @@ fn a_type_that_never_leaves_the_first_level_is_found_by_its_lines() {
     assert!(text.contains("these are no stalls"), "{text}");
 }
 
+/// Elements of which one instruction loads two members, as GCC 14 and later do for two neighbours.
+const WIDE: &str = r#"
+#include <emmintrin.h>
+#include <stdio.h>
+struct full { long a, b, c; };
+static struct full all[100] __attribute__((aligned(64)));
+__attribute__((noinline)) static long sum(struct full *all)
+{
+	long s = 0;
+	for (int i = 0; i < 100; i++) {
+		__m128i both = _mm_loadu_si128((__m128i *)&all[i].a);
+		__asm__ volatile("" : "+x"(both));
+		s += _mm_cvtsi128_si64(both) ^ _mm_cvtsi128_si64(_mm_unpackhi_epi64(both, both));
+		all[i].c += s;
+	}
+	return s;
+}
+int main(void)
+{
+	long s = 0;
+	for (int turn = 0; turn < 2000; turn++) s += sum(all);
+	printf("%ld\n", s);
+	return 0;
+}
+"#;
+
+#[test]
+fn a_wide_access_uses_each_member_that_it_covers() {
+    let (findings, text) = found(WIDE);
+    assert_eq!(findings["footprints"], json!([]), "{text}");
+    let all = findings["findings"].as_array().expect("findings");
+    let full = all.iter().find(|one| one["subject"] == "full").unwrap_or_else(|| panic!("{text}"));
+    let used = full["evidence"]["used"].as_array().expect("members").iter();
+    let mut used: Vec<&str> = used.filter_map(Value::as_str).collect();
+    used.sort_unstable();
+    assert_eq!(used, ["a", "b", "c"], "{text}");
+    assert_eq!(full["evidence"]["unused"], 0, "{text}");
+}
+
 /// Parts of half a line. `rare` uses the first and second one, `often` the second and third: on any two lines, one of the
 /// functions needs both. Of `apart` each function uses one member, which is one line in any order.
 const CONFLICT: &str = r#"

@@ -379,19 +379,24 @@ pub(super) fn objects(bench: &Bench<'_>, naming: &mut Naming<'_>, ty: Ty) -> Opt
     let mut objects = Objects { is_own, size_bytes, pieces, heat, visits, bases: Vec::new(), taken, narrow };
     let mut visit = Visit { base: u64::MAX, pieces: 0 };
     for (window, points) in bench.windows.iter().zip(bench.points) {
-        let addresses = window.steps.iter().filter_map(|step| match step {
-            WindowStep::Access { address, .. } => Some(*address),
+        let accesses = window.steps.iter().filter_map(|step| match step {
+            WindowStep::Access { address, size_shift, .. } => Some((*address, 1u64 << size_shift)),
             WindowStep::Fetch { .. } => None,
         });
-        for (address, point) in addresses.zip(points).filter(|(_, point)| objects.is_own[point.spot as usize])
-        {
+        for ((address, size_bytes), point) in accesses.zip(points) {
+            if !objects.is_own[point.spot as usize] {
+                continue;
+            }
             let offset = u64::from(point.offset);
-            count_taken(&mut objects.taken, offset);
-            if let Some(piece) = objects.piece_at(offset) {
-                objects.heat[piece] += 1;
-                let base = address.wrapping_sub(offset);
-                objects.visits[piece] += u64::from(visit.is_first(base, piece));
+            let bytes = offset..offset + size_bytes;
+            count_taken(&mut objects.taken, bytes.clone());
+            let (base, pieces) = (address.wrapping_sub(offset), objects.covered(bytes));
+            if !pieces.is_empty() {
                 objects.bases.extend(places_object[point.spot as usize].then_some(base));
+            }
+            for piece in pieces {
+                objects.heat[piece] += 1;
+                objects.visits[piece] += u64::from(visit.is_first(base, piece));
             }
         }
         objects.bases.sort_unstable();

@@ -1,6 +1,7 @@
 //! Layouts that are tried: where each address goes.
 
 use crate::stalls::window_names::Point;
+use crate::trials::address_index::Starts;
 use crate::trials::packed_code::{LINE_BYTES, Packed};
 use crate::trials::pieces::{LINK_BYTES, Piece, closely, put_in_order};
 use std::collections::BTreeMap;
@@ -18,17 +19,17 @@ const NEAR_OBJECTS: u64 = 256;
 /// The alignment of an object, where that is not known.
 const WORD_BYTES: u64 = 8;
 
-/// The index of the piece at an offset, of pieces in order.
-fn piece_at<T>(pieces: &[T], offset: u64, piece: impl Fn(&T) -> &Piece) -> Option<usize> {
-    let index = pieces.partition_point(|one| piece(one).start <= offset).checked_sub(1)?;
-    (offset < piece(&pieces[index]).end).then_some(index)
+/// The indices of the pieces that an access covers, of pieces in order: a wide one may load two members at once.
+fn covered<T>(pieces: &[T], bytes: Range<u64>, piece: impl Fn(&T) -> &Piece) -> Range<usize> {
+    let first = pieces.partition_point(|one| piece(one).end <= bytes.start);
+    let count = pieces[first..].iter().take_while(|one| piece(one).start < bytes.end).count();
+    first..first + count
 }
 
 /// Counts an access among those of the bytes that members take.
-pub(crate) fn count_taken(taken: &mut [(Piece, u64)], offset: u64) {
-    if let Some(index) = piece_at(taken, offset, |(piece, _)| piece) {
-        taken[index].1 += 1;
-    }
+pub(crate) fn count_taken(taken: &mut [(Piece, u64)], bytes: Range<u64>) {
+    let own = covered(taken, bytes, |(piece, _)| piece);
+    taken[own].iter_mut().for_each(|(_, count)| *count += 1);
 }
 
 /// Bytes that the C library takes for an object: a header of a word, in steps of 16, and no less than 32.
@@ -47,21 +48,17 @@ pub(crate) enum Layout {
 }
 
 impl Layout {
-    /// The new address of data.
+    /// Passes on the new address and the bytes of an access to data: of each piece that it covers, since they may part.
     #[inline]
-    pub(crate) fn data(&self, address: u64, point: Point) -> u64 {
+    pub(crate) fn each_part(
+        &self,
+        (address, size_bytes): (u64, u64),
+        point: Point,
+        mut pass_on: impl FnMut(u64, u64),
+    ) {
         match self {
-            Layout::Objects(relaid) => relaid.place(address, point),
-            Layout::AsIs | Layout::Code(_) => address,
-        }
-    }
-
-    /// The bytes of an access to data then.
-    #[inline]
-    pub(crate) fn size(&self, size_bytes: u64, point: Point) -> u64 {
-        match self {
-            Layout::Objects(relaid) => relaid.size(size_bytes, point),
-            Layout::AsIs | Layout::Code(_) => size_bytes,
+            Layout::Objects(relaid) => relaid.each_part((address, size_bytes), point, pass_on),
+            Layout::AsIs | Layout::Code(_) => pass_on(address, size_bytes),
         }
     }
 
@@ -139,9 +136,9 @@ impl Objects {
         (2 * count > self.bases.len()).then_some(start)
     }
 
-    /// The piece at an offset.
-    pub(crate) fn piece_at(&self, offset: u64) -> Option<usize> {
-        piece_at(&self.pieces, offset, |piece| piece)
+    /// The pieces that an access to these bytes of an object covers.
+    pub(crate) fn covered(&self, bytes: Range<u64>) -> Range<usize> {
+        covered(&self.pieces, bytes, |piece| piece)
     }
 
     /// The distance between objects with fewer bytes: in arrays, this number of bytes; objects that `malloc` made side
@@ -347,68 +344,39 @@ pub(crate) struct Relaid {
     room: Range<u64>,
 }
 
-/// An index into sorted addresses. They are divided into stretches of equal length, about as many as there are
-/// addresses.
-#[derive(Clone, Debug)]
-struct Starts {
-    start: u64,
-    /// The length of a stretch, as a power of two.
-    shift: u32,
-    /// The number of addresses before each stretch.
-    before: Vec<u32>,
-}
-
-impl Starts {
-    fn of(sorted: &[u64]) -> Starts {
-        let start = sorted.first().copied().unwrap_or_default();
-        let room = sorted.last().copied().unwrap_or_default() - start;
-        let shift = (room / sorted.len().max(1) as u64).max(1).ilog2();
-        let mut before = vec![0; (room >> shift) as usize + 2];
-        sorted.iter().for_each(|one| before[((one - start) >> shift) as usize + 1] += 1);
-        let mut sum = 0;
-        before.iter_mut().for_each(|count| {
-            sum += *count;
-            *count = sum;
-        });
-        Starts { start, shift, before }
-    }
-
-    /// The number of addresses below one.
-    fn below(&self, sorted: &[u64], address: u64) -> usize {
-        let stretch = (address.saturating_sub(self.start) >> self.shift) as usize;
-        match self.before.get(stretch..) {
-            Some([first, next, ..]) => {
-                let near = &sorted[*first as usize..*next as usize];
-                *first as usize + near.partition_point(|one| *one < address)
-            }
-            _ => sorted.len(),
-        }
-    }
-}
-
 impl Relaid {
-    /// The new address of an access.
+    /// Passes on the new addresses and bytes of an access. The last piece keeps the bytes behind it.
     #[inline]
-    fn place(&self, address: u64, point: Point) -> u64 {
+    fn each_part(&self, (address, size_bytes): (u64, u64), point: Point, mut pass_on: impl FnMut(u64, u64)) {
+        if self.objects.is_own.get(point.spot as usize) != Some(&true) {
+            return pass_on(address, size_bytes);
+        }
         let offset = u64::from(point.offset);
-        match self.objects.is_own.get(point.spot as usize) {
-            Some(true) => self.of_object(address.wrapping_sub(offset), offset).unwrap_or(address),
-            _ => address,
+        let (base, end) = (address.wrapping_sub(offset), offset + size_bytes);
+        let pieces = self.objects.covered(offset..end);
+        if pieces.is_empty() {
+            return pass_on(address, size_bytes);
+        }
+        let last = pieces.end - 1;
+        for piece in pieces {
+            let own = &self.objects.pieces[piece];
+            let start = own.start.max(offset);
+            let end = if piece == last { end } else { own.end };
+            pass_on(self.of_object(base, piece, start), self.bytes_of(piece, end - start).max(1));
         }
     }
 
-    /// The new address of an object's byte; `None` when it is padding, or behind the object.
-    fn of_object(&self, base: u64, offset: u64) -> Option<u64> {
-        let piece = self.objects.piece_at(offset)?;
+    /// The new address of an object's byte, which lies in this piece.
+    fn of_object(&self, base: u64, piece: usize, offset: u64) -> u64 {
         let into = self.bytes_of(piece, offset - self.objects.pieces[piece].start);
-        Some(match self.places[piece] {
+        match self.places[piece] {
             PiecePlace::Within(start) => base + start + into,
             // Objects of kernels lie near the end of the addresses. No real memory is meant: addresses beyond the end
             // wrap to 0.
             PiecePlace::Apart { array, stride, start } => {
                 array.wrapping_add((base / self.pitch).wrapping_mul(stride)).wrapping_add(start + into)
             }
-        })
+        }
     }
 
     /// As many bytes of a piece as take the place of these.
@@ -417,16 +385,6 @@ impl Relaid {
             Some(narrow) => bytes * narrow / self.objects.pieces[piece].size_bytes(),
             None => bytes,
         }
-    }
-
-    /// The bytes of an access then.
-    #[inline]
-    fn size(&self, size_bytes: u64, point: Point) -> u64 {
-        if self.narrow.is_empty() || self.objects.is_own.get(point.spot as usize) != Some(&true) {
-            return size_bytes;
-        }
-        let piece = self.objects.piece_at(u64::from(point.offset));
-        piece.map_or(size_bytes, |piece| self.bytes_of(piece, size_bytes).max(1))
     }
 
     /// The new place of each piece in the object, or in the first of the arrays that objects are split into; `None` is
@@ -455,9 +413,9 @@ impl Relaid {
         let mut is_known = false;
         for base in bases[first..].iter().take_while(|base| **base < end) {
             is_known = true;
-            for (piece, _) in pieces.iter().zip(heat).filter(|(_, heat)| **heat > 0) {
+            for (index, piece) in pieces.iter().enumerate().filter(|(index, _)| heat[*index] > 0) {
                 if base + piece.start < end && base + piece.end > line {
-                    self.of_object(*base, piece.start).into_iter().for_each(&mut pass_on);
+                    pass_on(self.of_object(*base, index, piece.start));
                 }
             }
         }
@@ -470,6 +428,20 @@ impl Relaid {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    impl Layout {
+        /// The new address of a byte.
+        fn data(&self, address: u64, point: Point) -> u64 {
+            self.parts((address, 1), point)[0].0
+        }
+
+        /// The new addresses and bytes of an access.
+        fn parts(&self, access: (u64, u64), point: Point) -> Vec<(u64, u64)> {
+            let mut parts = Vec::new();
+            self.each_part(access, point, |address, bytes| parts.push((address, bytes)));
+            parts
+        }
+    }
 
     /// Members of eight bytes.
     fn words(count: u64) -> Vec<Piece> {
@@ -504,20 +476,6 @@ mod tests {
         assert_eq!(layout.data(0x1024, point(4)), 0x102c);
         assert_eq!(layout.data(0x1018, Point { spot: 0, offset: 24, site: 0 }), 0x1018, "of another type");
         assert_eq!(layout.data(0x1040, point(32)), 0x1040, "behind the object");
-    }
-
-    #[test]
-    fn addresses_are_found_among_sorted_ones() {
-        for sorted in
-            [vec![], vec![7], vec![0x1000, 0x1020, 0x1030, 0x7fff_0000_0000], vec![0, 1, 2, 3, u64::MAX]]
-        {
-            let starts = Starts::of(&sorted);
-            let near = sorted.iter().flat_map(|one| [one.saturating_sub(1), *one, one.saturating_add(1)]);
-            for address in near.chain([0, 0x5000_0000, u64::MAX]) {
-                let below = sorted.iter().filter(|one| **one < address).count();
-                assert_eq!(starts.below(&sorted, address), below, "{address:#x} in {sorted:x?}");
-            }
-        }
     }
 
     #[test]
@@ -670,13 +628,31 @@ mod tests {
         let to = |base: u64, offset: u32| layout.data(base + u64::from(offset), point(offset));
         let first = to(0x1000, 16);
         assert_eq!([16, 24, 28, 0, 8].map(|offset| to(0x1020, offset) - first), [24, 32, 34, 36, 40]);
-        assert_eq!([0, 16].map(|offset| layout.size(8, point(offset))), [4, 8]);
-        assert_eq!(layout.size(8, Point { spot: 0, offset: 0, site: 0 }), 8, "of another type");
+        let size = |point| layout.parts((0x1000, 8), point)[0].1;
+        assert_eq!([0, 16].map(|offset| size(point(offset))), [4, 8]);
+        assert_eq!(size(Point { spot: 0, offset: 0, site: 0 }), 8, "of another type");
         assert!(objects().narrowed().is_none(), "it has no wide members");
         let elsewhere = Objects { bases: vec![0x1000, 0x1050], ..all };
         let layout = Layout::Objects(elsewhere.narrowed().expect("in their places"));
         assert_eq!(layout.data(0x1050 + 24, point(24)), 0x1050, "used most");
         assert_eq!(layout.data(0x1050, point(0)), 0x1054);
+    }
+
+    /// A vector of the first two members, which a split parts.
+    #[test]
+    fn an_access_to_two_members_goes_to_both() {
+        let split = objects().split_linked(|piece| piece != 1, 0).expect("three of four members");
+        let layout = Layout::Objects(split);
+        let alone = |base: u64, offset: u32| layout.data(base + u64::from(offset), point(offset));
+        let both = layout.parts((0x1020, 16), point(0));
+        assert_eq!(both, [(alone(0x1020, 0), 8), (alone(0x1020, 8), 8)]);
+        assert!(both[0].0.abs_diff(both[1].0) >= APART_EACH - 0x1_0000, "{both:x?}");
+        let end = layout.parts((0x103c, 16), point(28));
+        assert_eq!(end, [(alone(0x1020, 28), 16)], "the next object is another's");
+        assert_eq!([objects().covered(4..12), objects().covered(32..40)], [0..2, 4..4]);
+        let mut taken = vec![(objects().pieces[0].clone(), 1), (objects().pieces[1].clone(), 1)];
+        count_taken(&mut taken, 7..9);
+        assert_eq!([taken[0].1, taken[1].1], [2, 2]);
     }
 
     #[test]

@@ -246,7 +246,10 @@ fn order_by_function(
 ) -> Option<(Kind, Layout)> {
     let mut users = vec![0u64; objects.pieces.len()];
     for (rank, (.., own)) in seen.iter().enumerate() {
-        let own = own.iter().filter_map(|own| objects.piece_at(u64::from(own.point.offset)));
+        let own = own.iter().flat_map(|own| {
+            let offset = u64::from(own.point.offset);
+            objects.covered(offset..offset + own.size_bytes)
+        });
         own.for_each(|piece| users[piece] |= 1 << (MOST_FUNCTIONS - 1 - rank));
     }
     let rank = |set: u64| (0..MOST_FUNCTIONS).fold(0, |rank, shift| rank ^ (set >> shift));
@@ -289,10 +292,11 @@ fn touched(uses: &[Use], per: Stretch, layout: &Layout, line_bytes: u64) -> (u64
         }
         stretches += u64::from(stretch != before);
         before = stretch;
-        let first = layout.data(own.address, own.point);
-        for line in first / line_bytes..=(first + (own.size_bytes - 1)) / line_bytes {
-            lines += u64::from(last.insert(line, stretch) != Some(stretch));
-        }
+        layout.each_part((own.address, own.size_bytes), own.point, |first, size_bytes| {
+            for line in first / line_bytes..=(first + (size_bytes - 1)) / line_bytes {
+                lines += u64::from(last.insert(line, stretch) != Some(stretch));
+            }
+        });
     }
     (stretches, lines as f64 / (stretches as f64).max(1.0))
 }

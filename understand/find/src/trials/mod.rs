@@ -1,5 +1,6 @@
 //! Trials of layouts: the windows of the run go through the caches again, with objects or code elsewhere.
 
+mod address_index;
 pub(crate) mod cache_configurations;
 pub(crate) mod gains;
 pub(crate) mod layouts;

@@ -55,9 +55,12 @@ pub(crate) fn replay(
                 }
                 WindowStep::Access { address, size_shift, .. } => {
                     let Some(point) = points.next() else { break };
-                    let missed =
-                        caches.data(layout.data(address, *point), layout.size(1 << size_shift, *point));
-                    count(&mut outcome.data, missed);
+                    let mut missed = Missed::Nothing;
+                    layout.each_part((address, 1 << size_shift), *point, |address, size_bytes| {
+                        let own = caches.data(address, size_bytes);
+                        count(&mut outcome.data, own);
+                        missed = missed.max(own);
+                    });
                     observe(step, Some(*point), missed);
                 }
             }
