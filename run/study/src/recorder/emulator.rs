@@ -118,7 +118,7 @@ pub fn require_plugins(command: &Path, machine: Machine) -> Result<()> {
         "build one from QEMU's sources with `./configure --enable-plugins --target-list={target}`, and put it first in PATH"
     );
     let next = match machine.is_host() && is_of_programs {
-        true => format!("`lineup record --engine native` needs none; or {build}"),
+        true => format!("the native engine needs none; for what only the emulator records, {build}"),
         false => build,
     };
     Err(Error::Tool { tool: name.to_owned(), what: "was built without plugins".into(), next })

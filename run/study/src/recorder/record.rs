@@ -42,7 +42,6 @@ pub fn record(request: &RecordRequest, subject: &Subject, interrupts: &Interrupt
         Engine::Fitting => {
             let (why, has_run) = match native() {
                 Ok(RecordAttempt { outcome, lacks: None }) => return Ok(outcome),
-                Ok(made) if Emulator::find(abi.machine).is_err() => return Ok(made.outcome),
                 Ok(made) => return completed(made, request, emulated, interrupts),
                 Err(Error::Unfit { why, has_run }) => (why, has_run),
                 Err(other) => return Err(other),
@@ -61,8 +60,8 @@ pub fn record(request: &RecordRequest, subject: &Subject, interrupts: &Interrupt
     }
 }
 
-/// The emulator's recording of a program of which the native one lacks calls. Where the emulator fails, the native one
-/// stays, and a note says why.
+/// The emulator's recording of a program of which the native one lacks calls. Where the emulator fails or is none, the
+/// native one stays, and a note says why.
 fn completed(
     native: RecordAttempt,
     request: &RecordRequest,

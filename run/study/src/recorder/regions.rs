@@ -216,8 +216,8 @@ pub(super) fn unreachable(header: &Regions, subject: &Subject) -> Option<Error> 
     }
     if !subject.debug().has_debug_info() {
         return Some(Error::Region(format!(
-            "there is no function {name} among the symbols of {file}, which has no debug information; build it with -g, \
-             and do not strip it"
+            "there is no function {name} among the symbols of {file}, which has no debug information: build it with -g, \
+             and do not strip it; if it starts the program that has {name}, `--children` also records that one"
         )));
     }
     Some(Error::Region(format!(

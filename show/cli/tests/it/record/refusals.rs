@@ -73,7 +73,7 @@ fn a_region_that_is_nowhere_is_explained_where_there_is_no_emulator() {
         ("regoin", "./program", &["no function regoin", "near names: region"][..]),
         ("entirely_other", "./program", &["no function entirely_other in", "nm -C", "--children"]),
         ("region", "./run.sh", &["runs the script ./run.sh", "--children", "--program"]),
-        ("region", "./stripped", &["no debug information", "-g"]),
+        ("region", "./stripped", &["no debug information", "-g", "--children"]),
     ] {
         let mut command = lineup();
         command
@@ -118,7 +118,8 @@ fn a_region_that_is_never_called() {
     let program = c(X86_64, SOURCE, &[]);
     for mode in [&[][..], &["--one-pass"]] {
         let arguments = [&["--region", "region"], mode, &["--", "./program", "never"]].concat();
-        assert!(refused(&program, &arguments).contains("without a call of region"));
+        let said = refused(&program, &arguments);
+        assert!(said.contains("without a call of region"), "{said}");
     }
 }
 
