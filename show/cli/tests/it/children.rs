@@ -276,6 +276,8 @@ int main(int count, char **arguments) {
 
 #[test]
 fn a_program_that_is_started_sees_what_it_would_see_alone() {
+    // Without its environment, the native engine does not get into it.
+    lineup_fixtures::require_plugins("qemu-x86_64");
     let place = Place::new(&[("witness", WITNESS)]);
     let alone = Command::new("./witness").env_clear().current_dir(place.folder()).output().expect("it runs");
     let alone = String::from_utf8(alone.stdout).expect("text");
@@ -305,6 +307,8 @@ int main(void) {
 
 #[test]
 fn a_program_that_closes_all_descriptors_loses_no_call_and_finds_its_files_as_it_wrote_them() {
+    // Half of the calls are in a process that is forked off.
+    lineup_fixtures::require_plugins("qemu-x86_64");
     let place = Place::new(&[("closer", CLOSER)]);
     let report = place.record(&["--region", "work", "--", "./closer"]);
     assert_eq!(calls(&report), (81, 81));

@@ -91,8 +91,10 @@ fn by_llvm(folder: &Path) -> String {
     }
     fs::write(folder.join("ranges"), ranges + "0\n").expect("a file");
     let how = ["--binary=program", "--unsymbolized-profile=ranges", "--output=theirs.prof", "--format=text"];
-    let is_14 = Command::new("llvm-profgen-14").arg("--version").output().is_ok();
-    run(folder, if is_14 { "llvm-profgen-14" } else { "llvm-profgen" }, &how);
+    // Of the compiler's version; not every distribution has one without a version in its name.
+    let version = text(&run(folder, "clang", &["--version"]).stdout);
+    let version = version.split("clang version ").nth(1).and_then(|rest| rest.split('.').next());
+    run(folder, &format!("llvm-profgen-{}", version.expect("clang says its version")), &how);
     fs::read_to_string(folder.join("theirs.prof")).expect("their profile")
 }
 

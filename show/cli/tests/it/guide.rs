@@ -86,6 +86,23 @@ fn are_as_shown(shown: &[&str], lines: &[&str]) -> bool {
     }
 }
 
+/// The major version of GCC with which the pages' programs were compiled.
+const SHOWN_GCC: &str = "12";
+
+/// A line with one figure for all: other compilers make other numbers of instructions and lines.
+fn without_figures(line: &str) -> String {
+    let mut text = String::new();
+    for word in line.split_whitespace() {
+        text.push_str(if text.is_empty() { "" } else { " " });
+        for part in word.split_inclusive(|c: char| !c.is_ascii_digit() && c != ',') {
+            let figures = part.trim_start_matches(|c: char| c.is_ascii_digit() || c == ',');
+            text.push_str(if figures.len() < part.len() { "0" } else { "" });
+            text.push_str(figures);
+        }
+    }
+    text
+}
+
 /// Runs the commands of a page in a folder with its files, and compares standard output.
 fn run(name: &str, with_long: bool, environment: &[(&str, &str)]) {
     let text = page(name);
@@ -93,6 +110,8 @@ fn run(name: &str, with_long: bool, environment: &[(&str, &str)]) {
     let lineup = PathBuf::from(installed::lineup().get_program());
     let path = std::env::var("PATH").expect("PATH");
     let path = format!("{}:{path}", lineup.parent().expect("a folder").display());
+    let version = Command::new("gcc").arg("-dumpversion").output().expect("gcc").stdout;
+    let is_shown_gcc = String::from_utf8_lossy(&version).trim().split('.').next() == Some(SHOWN_GCC);
     let mut count = 0;
     for block in blocks(&text) {
         if let Some(file) = block.above.strip_prefix('`').and_then(|above| above.strip_suffix("`:")) {
@@ -113,11 +132,17 @@ fn run(name: &str, with_long: bool, environment: &[(&str, &str)]) {
                 [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes).into_owned());
             assert!(output.status.success(), "{name}: $ {command}\n{out}{error}");
             let lines: Vec<&str> = out.lines().collect();
-            assert!(
-                are_as_shown(&shown, &lines),
-                "{name}: $ {command}\n{out}is shown as\n{}",
-                shown.join("\n")
-            );
+            let is_as_shown = match is_shown_gcc {
+                true => are_as_shown(&shown, &lines),
+                false => {
+                    let [shown, lines] = [&shown, &lines]
+                        .map(|all| all.iter().map(|line| without_figures(line)).collect::<Vec<_>>());
+                    let [shown, lines] =
+                        [&shown, &lines].map(|all| all.iter().map(String::as_str).collect::<Vec<_>>());
+                    are_as_shown(&shown, &lines)
+                }
+            };
+            assert!(is_as_shown, "{name}: $ {command}\n{out}is shown as\n{}", shown.join("\n"));
             count += 1;
         }
     }

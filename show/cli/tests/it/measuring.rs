@@ -75,6 +75,7 @@ fn measure_runs_preparation_and_clean_up_and_reads_printed_metrics() {
 
 #[test]
 fn emulated_instruction_counts_are_exact_and_repeat() {
+    lineup_fixtures::require_plugins("qemu-x86_64");
     let result = json(&lineup(&["measure", "-r", "1", "--json", "--emulate", "--", "true"]));
     let counts = metric(&result, "emulated-instructions")["values"].as_array().expect("counts").clone();
     assert_eq!(counts.len(), 2);

@@ -206,10 +206,14 @@ fn both_runs_of_a_recording_read_the_whole_input_wherever_temporary_files_lie() 
 #[test]
 fn nothing_stays_behind_however_lineup_ends() {
     let place = Place::new(ENDLESS, &[]);
-    let engines = [("qemu", "-plugin"), ("native", "source/program")];
-    for (signal, (engine, running)) in
-        ["KILL", "INT", "TERM"].into_iter().flat_map(|signal| engines.map(|engine| (signal, engine)))
+    let engines = [("native", "source/program"), ("qemu", "-plugin")];
+    let signals = ["KILL", "INT", "TERM"];
+    for ((engine, running), signal) in
+        engines.iter().flat_map(|engine| signals.map(|signal| (engine, signal)))
     {
+        if *engine == "qemu" {
+            lineup_fixtures::require_plugins("qemu-x86_64");
+        }
         let mut record =
             place.lineup(&["record", "--engine", engine, "--region", "work", "--out", "x.rec", "--"]);
         let mut child: Child = record.arg(place.source().join("program")).spawn().expect("lineup starts");

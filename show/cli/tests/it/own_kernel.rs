@@ -179,13 +179,21 @@ fn parts(explanation: &Value, region: usize) -> Vec<(Value, Value)> {
 #[test]
 fn registers_tell_what_object_a_call_was_given_and_which_cpus_copy() {
     for version in NEWER {
-        registers_tell(version);
+        registers_tell(Some(version));
     }
 }
 
-fn registers_tell(version: &str) {
-    let (explanation, text) = given(Some(version));
-    assert_eq!(explanation["tells"]["registers"], true, "{version}");
+/// Plugins read registers since QEMU 9.0.
+fn installed_reads_registers() -> bool {
+    let said = Command::new("qemu-system-x86_64").arg("--version").output().expect("an emulator");
+    let said = String::from_utf8_lossy(&said.stdout).into_owned();
+    let version = said.split("version ").nth(1).and_then(|rest| rest.split('.').next()?.parse::<u32>().ok());
+    version.expect("its version") >= 9
+}
+
+fn registers_tell(version: Option<&str>) {
+    let (explanation, text) = given(version);
+    assert_eq!(explanation["tells"]["registers"], true, "{version:?}");
     assert!(!text.contains("Registers were not read"), "{text}");
     assert_eq!(by_evidence(&explanation, 0, "argument"), 20, "{explanation:#}");
     let both = [("report".into(), "next".into()), ("report".into(), "number".into())];
@@ -198,6 +206,9 @@ fn registers_tell(version: &str) {
 
 #[test]
 fn without_registers_the_object_has_no_name_and_the_copy_is_any_object() {
+    if installed_reads_registers() {
+        return registers_tell(None);
+    }
     let (explanation, text) = given(None);
     assert_eq!(explanation["tells"]["registers"], false);
     assert!(text.contains("Registers were not read"), "{text}");

@@ -14,6 +14,22 @@ pub(crate) const PROGRAM: MappingSpec<'static> = MappingSpec {
     build_id: None,
 };
 
+/// The names of a level, such as "Local RAM or RAM hit": perf 6.1 gives both, perf 6.12 the latter alone.
+pub(crate) fn spellings(level: &str) -> [&str; 2] {
+    [level, level.rsplit(" or ").next().unwrap_or(level)]
+}
+
+/// The row of `perf mem report` for a level and what snooping found: its share and its number of samples.
+pub(crate) fn row<'p>(printed: &'p str, level: &str, snoop: &str) -> [&'p str; 2] {
+    let rows = printed.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let is_row = |words: &Vec<&str>| {
+        let of = words.get(2..).unwrap_or_default().join(" ");
+        spellings(level).iter().any(|level| of == format!("{level} {snoop}"))
+    };
+    let words = rows.into_iter().find(is_row).unwrap_or_else(|| panic!("no {level}: {printed}"));
+    [words[0], words[1]]
+}
+
 /// The output of a command, which must succeed.
 pub(crate) fn output(program: &str, arguments: &[&str]) -> String {
     let done = Command::new(program).args(arguments).env("PERF_PAGER", "cat").output().unwrap();

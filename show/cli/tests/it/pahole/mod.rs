@@ -114,7 +114,12 @@ fn hole(comment: &str) -> Option<(u64, &'static str)> {
 }
 
 /// `size: 16, cachelines: 1` and the like; a sum may carry a unit.
+///
+/// Newer versions of pahole also sum up the holes of structs that are members.
 fn note_sums(comment: &str, sums: &mut BTreeMap<String, u64>) {
+    if comment.starts_with("member types with ") {
+        return;
+    }
     for part in comment.split(", ") {
         if let Some((name, value)) = part.split_once(": ")
             && let Some(value) = value.split(' ').next().and_then(|value| value.parse().ok())

@@ -7,22 +7,24 @@ use std::process::{Command, Output};
 /// Functions of the program's own, with their choosers, and of the C library.
 const PROGRAM: &str = r#"
     #define _GNU_SOURCE
-    #include <stdio.h>
     #include <string.h>
+    #include <unistd.h>
     static volatile long sink;
     __attribute__((noinline)) static long fast(long x) { sink += x; return x * 3 + 1; }
     __attribute__((noinline)) static long slow(long x) { sink -= x; return x * 3 + 1; }
     static int is_slow;
     static void *chooses_work(void) { return is_slow ? slow : fast; }
     long work(long x) __attribute__((ifunc("chooses_work")));
-    static char one[4096], other[4096];
+    static char one[4096], other[4096], line[] = "sum 0000000000000000\n";
     int main(void) {
         long sum = 0;
         for (int i = 0; i < 1000; i++) sum += work(i);
         for (volatile int i = 0; i < 500; i++) memcpy(one, other, i * 7 % 4096);
         for (volatile int i = 0; i < 50; i++) sum += (char *)mempcpy(one, other, i) - one;
         for (volatile int i = 0; i < 30; i++) sum += memset(one, 0, i) == one;
-        printf("sum %lx\n", sum);
+        // printf of glibc 2.41 calls memcpy.
+        for (int i = 19; i > 3; i--, sum >>= 4) line[i] = "0123456789abcdef"[sum & 15];
+        return write(1, line, 21) != 21;
     }
 "#;
 const SUM: u64 = 3 * 499_500 + 1000 + 1225 + 30;

@@ -287,6 +287,7 @@ fn a_native_recording_stays_where_the_emulator_cannot_complete_it() {
 
 #[test]
 fn what_the_native_engine_would_leave_out_goes_to_the_emulator_with_a_reason() {
+    lineup_fixtures::require_plugins("qemu-x86_64");
     if std::env::var_os("LINEUP_TEST_ENGINE").is_some() {
         return;
     }

@@ -126,6 +126,7 @@ fn processes_that_run_at_the_same_time_write_one_recording() {
 
 #[test]
 fn what_ran_before_exec_stays_recorded_and_the_program_is_followed() {
+    lineup_fixtures::require_plugins("qemu-x86_64");
     let recorded = c(X86_64, FORKS, &["-DEXEC"]).record(&["--region", "region"]);
     assert_eq!(recorded.ends(), [Returned; 6]);
     let summary = recorded.recording.summary.as_ref().expect("a summary");

@@ -72,6 +72,9 @@ fn each_process_says_how_many_calls_it_made_when_only_some_of_all_are_kept() {
     let program = c(X86_64, SOURCE, &[]);
     let command = ["sh", "-c", "./program 300; ./program 200; true"];
     for engine in ["native", "qemu"] {
+        if engine == "qemu" {
+            lineup_fixtures::require_plugins("qemu-x86_64");
+        }
         let options = ["--json", "--children", "--region", "hot", "--calls", "50", "--engine", engine, "--"];
         let output = lineup_record(program.folder.path(), &[&options[..], &command].concat());
         let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");

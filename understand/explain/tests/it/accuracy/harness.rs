@@ -155,6 +155,10 @@ pub(crate) fn trace(target: &Target, program: &Path, folder: &Path) -> Run {
         symbol("trace_off"),
         target.guest_base
     );
+    let help = run(Command::new(target.emulator).arg("--help"), target.packages);
+    // `xtask test` counts the test as skipped then, unless `CI` is set.
+    let has_plugins = help.lines().any(|line| line.starts_with("-plugin"));
+    assert!(has_plugins, "{} was built without plugins", target.emulator);
     let mut command = Command::new(target.emulator);
     command.args(["-B", &format!("{:#x}", target.guest_base), "-plugin", &plugin]).arg(program);
     let said = run(&mut command, target.packages);
