@@ -100,7 +100,8 @@ fn without_figures(line: &str) -> String {
             text.push_str(figures);
         }
     }
-    text
+    // The rest of a line may follow one space that stands for many.
+    text.replace("… ", "…")
 }
 
 /// Runs the commands of a page in a folder with its files, and compares standard output.
