@@ -4,6 +4,10 @@
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, pidfd_send_signal};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::time::Duration;
+
+/// The longest wait for killed processes. Those of another user cannot be killed.
+pub(crate) const KILLED: Duration = Duration::from_secs(10);
 
 /// A process's descendants. A look sees them at about that time only: only the keeper knows when none is left.
 #[derive(Clone, Debug)]

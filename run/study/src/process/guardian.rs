@@ -2,8 +2,7 @@
 //! catch. It ends the programs that Lineup started, waits for the [keepers](crate::process::keeper), which end what
 //! these started, and removes the temporary folders.
 
-use crate::process::descendants;
-use crate::process::keeper::KILLED;
+use crate::process::descendants::{self, KILLED};
 use crate::process::own_file::own_file;
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::ffi::{OsStr, OsString};

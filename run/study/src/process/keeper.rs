@@ -8,7 +8,7 @@
 //! Lineup's end closes, the keeper ends the processes that still run: also when Lineup was killed.
 
 use crate::error::{Doing, Error, Result};
-use crate::process::descendants::Descendants;
+use crate::process::descendants::{Descendants, KILLED};
 use crate::process::guardian;
 use crate::process::own_file::own_file;
 use lineup_prove::run::Usage;
@@ -38,9 +38,6 @@ const NOTHING_IS_LEFT: u8 = 0;
 
 /// The interval between searches for processes to end.
 const AGAIN: Duration = Duration::from_millis(5);
-
-/// The longest wait for killed processes. Those of another user cannot be killed.
-pub(crate) const KILLED: Duration = Duration::from_secs(10);
 
 /// `__WNOTHREAD` of `wait.h`: children of the calling thread alone.
 const OF_THIS_THREAD: u32 = 0x2000_0000;

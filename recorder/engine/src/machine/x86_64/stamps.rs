@@ -141,10 +141,6 @@ impl Stamps {
         code.lea_plus(RDX, RSP, PUSHED_BYTES);
         code.with_slot(0x3b, RDX, self.own(slot::AT)); // cmp
         let other = code.jump_if(5);
-        if self.lots.is_some() {
-            // A last load that misses is the call's.
-            code.put(&[0x0f, 0xae, 0xe8]); // lfence
-        }
         read_counter(&mut code);
         code.push(RCX);
         code.push(RSI);
@@ -268,7 +264,10 @@ fn restore(code: &mut Code) {
     code.put(&[0x58, 0x04, 0x7f, 0x9e, 0x5a, 0x58]); // pop rax; add al, 127; sahf; pop rdx; pop rax
 }
 
+/// Reads the counter once all instructions before have ended: a load that misses belongs to the side of the reading on which
+/// it stands. Without the fence the processor reads the counter while it waits for the load.
 fn read_counter(code: &mut Code) {
+    code.put(&[0x0f, 0xae, 0xe8]); // lfence
     code.put(&[0x0f, 0x31, 0x48, 0xc1, 0xe2, 0x20, 0x48, 0x09, 0xd0]); // rdtsc; shl rdx, 32; or rax, rdx
 }
 

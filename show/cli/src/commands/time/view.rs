@@ -38,7 +38,7 @@ pub(crate) fn text(report: &Report, style: TextStyle) -> String {
     }
     let _ = writeln!(
         out,
-        "the program ran {}; of each time {} were the stamps' own and are left out; each call took {} longer",
+        "the program ran {}; of each time {} were the stamps' own and are left out; each call took at least {} longer",
         figure::time_ns(report.elapsed_ns as f64),
         figure::time_ns(report.stamp_ns),
         figure::time_ns(report.added_ns)
