@@ -8,17 +8,19 @@ use crate::text::word_set::has_word;
 use std::collections::BTreeSet;
 use tree_sitter::Node;
 
-/// Functions that do not ask for the layout of an argument's type.
-const FUNCTIONS: [&str; 8] =
-    ["new", "default", "collect", "with_capacity", "from_fn", "spawn", "from", "into"];
+/// Functions that do not ask for the layout of an argument's type; `new` with one is that of `Layout`.
+const FUNCTIONS: [&str; 7] = ["default", "collect", "with_capacity", "from_fn", "spawn", "from", "into"];
 /// Functions that look at bytes of data without naming its type.
-const BYTES: [&str; 12] = [
+const BYTES: [&str; 15] = [
     "transmute",
     "transmute_copy",
     "from_raw_parts",
     "from_raw_parts_mut",
     "size_of_val",
     "align_of_val",
+    "for_value",
+    "align_to",
+    "align_to_mut",
     "cast",
     "offset_of",
     "bytes_of",

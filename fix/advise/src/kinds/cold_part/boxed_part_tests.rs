@@ -239,6 +239,19 @@ fn what_a_box_would_change_keeps_the_struct() {
         ),
         (format!("{T}{deref}"), "by Deref"),
         (format!("{T}pub fn f() -> usize {{ std::mem::size_of::<T>() }}"), "look at its layout"),
+        (format!("{T}pub fn f() -> usize {{ std::alloc::Layout::new::<T>().size() }}"), "look at its layout"),
+        (
+            format!("{T}use std::alloc::Layout as L;\npub fn f() -> usize {{ L::new::<T>().size() }}"),
+            "look at its layout",
+        ),
+        (
+            format!("{T}pub fn f(t: &T) -> usize {{ std::alloc::Layout::for_value(t).size() }}"),
+            "looks at bytes",
+        ),
+        (
+            format!("{T}pub fn f(t: &[T]) -> usize {{ unsafe {{ t.align_to::<u8>() }}.1.len() }}"),
+            "looks at bytes",
+        ),
         (format!("{T}pub fn f(t: &T) -> usize {{ t as *const T as usize }}"), "casts pointers"),
         (format!("{T}pub fn f() -> T {{ unsafe {{ std::mem::zeroed() }} }}"), "casts pointers"),
         (
