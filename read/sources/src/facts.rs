@@ -43,6 +43,8 @@ pub(crate) enum Origin {
     Handle(Name),
     /// A number in which a pointer to an object of this record is kept. Its own bytes are not the object's.
     Number(Name),
+    /// The bytes behind an object of this record.
+    End(Name),
 }
 
 impl Origin {
@@ -127,6 +129,8 @@ pub(crate) enum Act {
     Bytes,
     /// Stepped through as an array of this type; true for numbers, false for records.
     Walk(Name, bool),
+    /// Stepped through as an array of bytes of this type, by a number that is not written there.
+    WalkBytes(Name),
     /// Given to a function (identity, name).
     Given(Name, Name),
     /// Given to any function of this type that a pointer leads to.
@@ -174,6 +178,12 @@ pub(crate) enum Act {
     Code(Name),
     /// Made executable.
     Executable,
+    /// Moved back by any number.
+    Back,
+    /// Its address is multiplied, shifted or divided as a number.
+    Hashed,
+    /// A key of a container that sorts its keys.
+    Sorted,
 }
 
 /// The position in the source.
@@ -351,6 +361,13 @@ pub(crate) enum Distance {
     Written(u64, Option<Name>),
     /// A number in another place.
     From(NumberPlace),
+    /// The size of a plain number.
+    Width(u64),
+    /// A number that is added to the one there, or the size of this record.
+    Added(u64),
+    AddedSize(Name),
+    /// A number in another place that is added to the one there.
+    AddedFrom(NumberPlace),
 }
 
 /// A use of a number that depends on its value.
@@ -435,6 +452,12 @@ pub(crate) struct Facts {
     pub(crate) number_uses: BTreeSet<(NumberPlace, NumberUse, Where)>,
     /// Pointers to bytes that are moved by the number in a place.
     pub(crate) moved_by: BTreeSet<(Value, NumberPlace, Where)>,
+    /// Pointers to bytes to which the number in a place is added again and again.
+    pub(crate) advanced_by: BTreeSet<(Value, NumberPlace, Where)>,
+    /// Places with pointers that are moved on.
+    pub(crate) moved_on: BTreeSet<PointerPlace>,
+    /// Addresses of which the code asks which is lower.
+    pub(crate) compared: BTreeSet<(Vec<Value>, Vec<Value>, Where)>,
     /// Objects that are given whole among a function's further arguments: the function, and the object's record.
     pub(crate) further_objects: BTreeSet<(Name, Name, Where)>,
     /// Casts of pointers to functions.
@@ -445,6 +468,10 @@ pub(crate) struct Facts {
     pub(crate) value_slots: BTreeMap<Name, BTreeSet<ValueSlot>>,
     /// Templates that look at the bytes of their arguments.
     pub(crate) byte_templates: BTreeSet<Name>,
+    /// Methods of class templates that read objects as numbers, or copy them from bytes or to bytes.
+    pub(crate) byte_methods: BTreeSet<Name>,
+    /// Calls of methods of classes that templates make: the method's template, its name, the class.
+    pub(crate) method_calls: BTreeSet<(Name, Name, Name, Where)>,
     /// Records whose members are used outside of functions that give memory or take it back.
     pub(crate) looked_into: BTreeSet<Name>,
     /// Members of unions that code names.
@@ -608,11 +635,16 @@ impl Facts {
         self.distances.extend(other.distances);
         self.number_uses.extend(other.number_uses);
         self.moved_by.extend(other.moved_by);
+        self.advanced_by.extend(other.advanced_by);
+        self.moved_on.extend(other.moved_on);
+        self.compared.extend(other.compared);
         self.further_objects.extend(other.further_objects);
         self.function_casts.extend(other.function_casts);
         self.function_types.extend(other.function_types);
         self.value_slots.extend(other.value_slots);
         self.byte_templates.extend(other.byte_templates);
+        self.byte_methods.extend(other.byte_methods);
+        self.method_calls.extend(other.method_calls);
         self.looked_into.extend(other.looked_into);
         self.alternatives.extend(other.alternatives);
         self.endless_texts.extend(other.endless_texts);

@@ -210,6 +210,7 @@ impl Collector<'_> {
         self.note_array_parameters(id, decl, &given);
         self.note_library_iterators(id, decl, &given);
         self.note_library_bytes(id, decl, arguments);
+        self.note_sorted_keys(decl, &given, id);
         self.note_direct_file(decl, arguments);
         self.note_offset_in_file(decl, &given, id);
         self.note_open_lookup(decl, arguments, id);
@@ -229,8 +230,10 @@ impl Collector<'_> {
             }
         }
         let result = self.note_call(id, (decl.usr.clone(), decl.parameters), arguments, given);
+        self.note_method_of_bytes(decl, id);
         if let Some(template) = &decl.template {
             self.flow(&[Value::place(PointerPlace::Return(template.clone()))], &result);
+            self.note_made_by_template(template, decl, &result, id);
         }
         let ty = tree.node(id).ty;
         if !self.holds_pointer(ty) {

@@ -15,11 +15,7 @@ impl Collector<'_> {
             self.function = Some(usr.clone());
             let taken = decl.overrides.iter().map(|base| (base.clone(), usr.clone()));
             self.facts.taken.extend(taken);
-            // A method of a class template has the template in its name.
-            let is_generic = decl.kind == DeclKind::Template || decl.usr.contains("@ST>");
-            if is_generic && self.looks_at_bytes(id) {
-                self.facts.byte_templates.insert(usr);
-            }
+            self.note_byte_template(decl, id);
             if decl.is_exported {
                 self.note_exported(id);
             }
@@ -39,36 +35,6 @@ impl Collector<'_> {
                 self.facts.named_parameters.insert((function.clone(), *index));
             }
         }
-    }
-
-    /// True when a template's body casts, copies or measures bytes.
-    pub(super) fn looks_at_bytes(&self, id: NodeId) -> bool {
-        self.tree.below(id).into_iter().any(|below| {
-            let node = self.tree.node(below);
-            let to_bytes = self
-                .tree
-                .pointee(node.ty)
-                .is_some_and(|to| matches!(self.tree.ty(to).kind, TypeKind::Byte | TypeKind::Void));
-            let called = self
-                .tree
-                .decl_of(below)
-                .is_some_and(|decl| crate::library_functions::rule(&decl.name).is_some());
-            (node.kind == Kind::Cast && (to_bytes || self.is_cast_of_dependent(below)))
-                || node.kind == Kind::SizeOf
-                || (node.kind == Kind::DeclRef && called)
-        })
-    }
-
-    /// `reinterpret_cast<const int *>(&object)` of an object whose type a template's parameter is.
-    fn is_cast_of_dependent(&self, cast: NodeId) -> bool {
-        let tree = self.tree;
-        let node = tree.node(cast);
-        let kind_behind = |ty: TypeId| tree.pointee(ty).map(|to| tree.ty(to).kind);
-        let Some(&inner) = node.children.last() else { return false };
-        let from = tree.node(inner).ty;
-        let is_dependent =
-            tree.ty(from).kind == TypeKind::Dependent || kind_behind(from) == Some(TypeKind::Dependent);
-        is_dependent && matches!(kind_behind(node.ty), Some(TypeKind::Scalar | TypeKind::Pointer(_)))
     }
 
     pub(super) fn variable(&mut self, id: NodeId) -> Vec<Value> {

@@ -1,6 +1,6 @@
 //! From a unit's tree to its facts: every function and initialiser is walked once.
 
-mod alignment;
+mod addresses;
 mod callbacks;
 mod calls;
 mod cleanups;
@@ -24,6 +24,7 @@ mod sent_pointers;
 mod sizes;
 mod strides;
 mod tags;
+mod templates;
 mod texts;
 
 pub(crate) use convert::variadic;

@@ -2,7 +2,7 @@
 
 use super::Collector;
 use crate::facts::{Distance, NumberPlace, Origin, PointerPlace, Source, Value};
-use crate::tree::{DeclKind, Kind, Name, NodeId, TypeKind};
+use crate::tree::{DeclKind, Kind, Name, NodeId, Operator, TypeKind};
 
 /// Larger numbers are no distances inside an object.
 const MOST_DISTANCE: i64 = 4096;
@@ -28,7 +28,7 @@ impl Collector<'_> {
                 let member = self.offset_member(inner);
                 member.map(|(record, member)| Distance::Of(record, member)).into_iter().collect()
             }
-            _ if self.is_measured(inner) => self.sizes_in(inner).into_iter().map(Distance::Size).collect(),
+            _ if self.is_measured(inner) => self.sizes_given(inner),
             // In a list of structs zero stands for an entry without a distance.
             _ => match node.value {
                 Some(number) if number > 0 || (number == 0 && is_array) => {
@@ -44,6 +44,15 @@ impl Collector<'_> {
             .extend(distances.into_iter().map(|distance| (place.clone(), distance, at.clone())));
     }
 
+    /// The sizes of records that a number is worked out from, or the size of a plain number.
+    fn sizes_given(&self, measured: NodeId) -> Vec<Distance> {
+        let sizes = self.sizes_in(measured);
+        let node = self.tree.node(measured);
+        let width = node.value.and_then(|width| u64::try_from(width).ok());
+        let width = width.filter(|_| sizes.is_empty() && node.kind == Kind::SizeOf);
+        sizes.into_iter().map(Distance::Size).chain(width.map(Distance::Width)).collect()
+    }
+
     fn number(&self, number: i64, record: Option<Name>) -> Option<Distance> {
         let number = u64::try_from(number).ok().filter(|_| number < MOST_DISTANCE)?;
         Some(Distance::Written(number, record))
@@ -57,6 +66,11 @@ impl Collector<'_> {
         let tree = self.tree;
         let mut records = arguments.iter().filter_map(|&argument| self.record_behind(tree.uncast(argument)));
         let record = records.next().and_then(|record| self.usr(record));
+        let is_bytes = |ty| matches!(tree.ty(ty).kind, TypeKind::Byte | TypeKind::Void);
+        let takes_bytes = arguments.iter().any(|&argument| {
+            let to = tree.pointee(tree.node(argument).ty);
+            to.is_some_and(|to| is_bytes(to) || tree.pointee(to).is_some_and(is_bytes))
+        });
         for (index, &argument) in arguments.iter().enumerate() {
             let place = NumberPlace { table: None, place: PointerPlace::Parameter(function.clone(), index) };
             let inner = tree.uncast(argument);
@@ -67,6 +81,11 @@ impl Collector<'_> {
                         let at = self.at(argument);
                         self.facts.distances.insert((place, distance, at));
                     }
+                }
+                Some(number) if takes_bytes => {
+                    let width = u64::try_from(number).ok().filter(|_| number < MOST_DISTANCE);
+                    let at = self.at(argument);
+                    self.facts.distances.extend(width.map(|width| (place, Distance::Width(width), at)));
                 }
                 Some(_) => {}
                 None => self.note_distances(argument, &place),
@@ -100,6 +119,73 @@ impl Collector<'_> {
         for value in objects.iter().chain(&typed).filter(is_object) {
             self.facts.moved_by.insert((value.clone(), place.clone(), at.clone()));
         }
+    }
+
+    /// `p += widths[i]` of a pointer to bytes.
+    pub(super) fn note_advanced(&mut self, values: &[Value], by: NodeId, at: NodeId) {
+        let Some(place) = self.number_place(self.tree.uncast(by)) else { return };
+        let at = self.at(at);
+        for value in Self::objects(values) {
+            if let Source::Place(_) = value.source {
+                self.facts.advanced_by.insert((value, place.clone(), at.clone()));
+            }
+        }
+    }
+
+    /// `offset += widths[i]`.
+    pub(super) fn note_added(&mut self, id: NodeId) {
+        let node = self.tree.node(id);
+        if let (Some(Operator::Plus), &[sum, by]) = (node.operator, &node.children[..]) {
+            self.note_sum(sum, by, id);
+        }
+    }
+
+    /// `offset = offset + widths[i]`, `*at = (char *)*at + width`.
+    pub(super) fn note_sum_assigned(&mut self, left: NodeId, right: NodeId, at: NodeId) {
+        let tree = self.tree;
+        let sum = tree.node(tree.uncast(right));
+        let (Kind::Binary, &[one, other]) = (sum.kind, &sum.children[..]) else { return };
+        if sum.is_minus || self.is_kernel || !self.is_same_place(left, one) {
+            return;
+        }
+        match tree.pointee(sum.ty) {
+            Some(_) => {
+                let values = self.value(one);
+                self.note_advanced(&values, other, at);
+            }
+            None if sum.operator == Some(Operator::Plus) => self.note_sum(left, other, at),
+            None => {}
+        }
+    }
+
+    /// True where both are the same variable or member, or what the same pointer leads to.
+    fn is_same_place(&self, one: NodeId, other: NodeId) -> bool {
+        let tree = self.tree;
+        let (one, other) = (tree.node(tree.uncast(one)), tree.node(tree.uncast(other)));
+        let is_place = matches!(one.kind, Kind::DeclRef | Kind::Member | Kind::Deref | Kind::This);
+        let mut inside = one.children.iter().zip(&other.children);
+        is_place
+            && one.kind == other.kind
+            && one.decl == other.decl
+            && one.children.len() == other.children.len()
+            && inside.all(|(&one, &other)| self.is_same_place(one, other))
+    }
+
+    fn note_sum(&mut self, sum: NodeId, by: NodeId, at: NodeId) {
+        let tree = self.tree;
+        let place = self.number_place(tree.uncast(sum)).filter(|_| !self.is_kernel);
+        let Some(place) = place else { return };
+        let inner = self.constant(by);
+        let sizes = self.sizes_in(inner);
+        let number = tree.node(inner).value.filter(|number| (1..MOST_DISTANCE).contains(number));
+        let number = number.and_then(|number| u64::try_from(number).ok()).map(Distance::Added);
+        let added: Vec<Distance> = match (sizes.is_empty(), number) {
+            (false, _) => sizes.into_iter().map(Distance::AddedSize).collect(),
+            (true, Some(number)) => vec![number],
+            (true, None) => self.number_place(inner).map(Distance::AddedFrom).into_iter().collect(),
+        };
+        let at = self.at(at);
+        self.facts.distances.extend(added.into_iter().map(|added| (place.clone(), added, at.clone())));
     }
 
     /// The place that a number is read from.

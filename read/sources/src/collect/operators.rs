@@ -13,8 +13,12 @@ impl Collector<'_> {
         let Some(&pointer) = children.first() else { return Vec::new() };
         let values = self.value(pointer);
         self.visit(&children[1..]);
+        self.note_moved_on(&values, id);
         let moved = match tree.pointee(tree.node(id).ty) {
-            None => self.moved_number(&values, id),
+            None => {
+                self.note_added(id);
+                self.moved_number(&values, id)
+            }
             Some(_) => self.moved(values, pointer, *children.get(1).unwrap_or(&id), id),
         };
         self.note_moved_variable(pointer, &moved, id);
@@ -28,6 +32,10 @@ impl Collector<'_> {
         match node.operator {
             Some(Operator::Plus) if self.holds_pointer(node.ty) && by.is_some_and(|by| by != 0) => {
                 Self::moved_by(values.to_vec(), Reach::Fixed)
+            }
+            Some(Operator::Minus) => {
+                self.note_moved_back(values, id);
+                Vec::new()
             }
             _ => Vec::new(),
         }
@@ -70,6 +78,9 @@ impl Collector<'_> {
             self.note_end_of_text(left);
             self.note_distance_assigned(left, right);
         }
+        if matches!(node.operator, Some(Operator::Assign) | None) {
+            self.note_sum_assigned(left, right, id);
+        }
         self.note_divided_distance(id, left, right);
         if node.operator == Some(Operator::Minus) && !is_pointer(left) && !self.is_kernel {
             self.note_distance(left, right, id);
@@ -97,7 +108,8 @@ impl Collector<'_> {
             (true, ..) => self.assign(left, right),
             (false, true, true) => {
                 self.note_distance(left, right, id);
-                self.visit(&[left, right]);
+                let (lower, higher) = (self.value(left), self.value(right));
+                self.note_addresses_ordered(id, lower, higher);
                 Vec::new()
             }
             _ if self.holds_pointer(node.ty) && self.is_assigned(id, left) && !self.is_sum(right) => {
@@ -111,7 +123,11 @@ impl Collector<'_> {
             _ if self.holds_pointer(node.ty) => {
                 let mut values = self.value(left);
                 self.note_alignment_asked(id, left, right, &values);
+                if node.operator == Some(Operator::Minus) {
+                    self.note_moved_back(&values, id);
+                }
                 values.extend(self.value(right));
+                self.note_hashed(&values, id);
                 let is_number = |id: NodeId| tree.node(tree.bare(id)).kind == Kind::Integer;
                 let reach = match node.operator.filter(|_| is_number(right) || is_number(left)) {
                     Some(Operator::Plus) => Reach::Fixed,
@@ -123,7 +139,8 @@ impl Collector<'_> {
             _ => {
                 let values = self.value(left);
                 self.note_alignment_asked(id, left, right, &values);
-                self.value(right);
+                let others = self.value(right);
+                self.note_addresses_ordered(id, values, others);
                 Vec::new()
             }
         }
@@ -156,8 +173,9 @@ impl Collector<'_> {
 
     /// Computed integers are lengths and hashes; an address that is kept in an integer is stored there unchanged.
     pub(super) fn is_sum(&self, id: NodeId) -> bool {
-        let is_integer = self.tree.ty(self.tree.node(id).ty).kind == TypeKind::Scalar;
-        is_integer && self.tree.node(self.tree.uncast(id)).kind == Kind::Binary
+        let is_integer = |id: NodeId| self.tree.ty(self.tree.node(id).ty).kind == TypeKind::Scalar;
+        let inner = self.tree.uncast(id);
+        is_integer(id) && is_integer(inner) && self.tree.node(inner).kind == Kind::Binary
     }
 
     /// The kept parts of a value that is stored or given.

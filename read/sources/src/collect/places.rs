@@ -175,8 +175,11 @@ impl Collector<'_> {
             return values;
         }
         self.note_spans(&values, (pointer, index), at);
-        if self.is_negative(index) || tree.node(at).is_minus {
+        if self.is_moved_back(index, at) {
             self.note_before_end(pointer, to, at);
+            if tree.record_of(to).is_none() {
+                self.note_moved_back(&values, at);
+            }
         }
         let element_bytes = match tree.ty(to).kind {
             TypeKind::Byte | TypeKind::Void => Some(1),
@@ -196,7 +199,7 @@ impl Collector<'_> {
                 {
                     self.act(&Self::objects(&values), &Act::Past(bytes), at);
                 }
-                Vec::new()
+                self.end_of_object(pointer, index, at).into_iter().collect()
             }
             kind @ (TypeKind::Scalar | TypeKind::Record(_)) => {
                 let spelling = tree.ty(to).spelling.clone();
@@ -231,7 +234,7 @@ impl Collector<'_> {
                     node.kind == Kind::SizeOf && measured.is_some_and(|ty| tree.record_of(ty).is_some())
                 };
                 if tree.below(index).into_iter().any(is_whole) {
-                    return Vec::new();
+                    return self.end_of_object(pointer, index, at).into_iter().collect();
                 }
                 if let Some(shifted) = self.shifted(&values, pointer, index, at) {
                     return vec![shifted];
@@ -242,6 +245,7 @@ impl Collector<'_> {
                     || self.known_number(index).is_some_and(|known| known.is_plain && known.most > 0);
                 if !is_constant {
                     self.note_indexed(&values, (pointer, index), at);
+                    self.act(&Self::objects(&values), &Act::WalkBytes(tree.ty(to).spelling.clone()), at);
                 }
                 let reach = match is_constant {
                     true if is_negative || tree.node(at).is_minus => Reach::Before,

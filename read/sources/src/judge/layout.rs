@@ -125,26 +125,34 @@ impl Judge<'_> {
                 if count > 0 && one != two {
                     let what = format!("it shares {name} with");
                     self.keep_common((one, count), (two, count), UseKind::Union, &union.at, &what);
+                } else if one != two && !self.is_tagged(usr) {
+                    for ((record, own), other) in [((one, a), b), ((two, b), a)] {
+                        if let Some(words) = words_over(own, other) {
+                            let reason = format!("{name} lets {words} stand for its members");
+                            self.find(record, Verdict::Refuse, UseKind::Union, &union.at, reason);
+                        }
+                    }
                 }
             }
         }
     }
 
+    /// True for a union with a neighbouring number, which distinguishes its members.
+    fn is_tagged(&self, union: &Name) -> bool {
+        self.facts.records.values().any(|outer| {
+            let lies_there = outer.members.iter().any(|member| member.record.as_ref() == Some(union));
+            lies_there && outer.members.iter().any(|member| matches!(member.shape, Shape::Scalar(_)))
+        })
+    }
+
     /// Pointers that share a union without a neighbouring tag: one is stored, another may be read, which is a cast from
     /// one to the other. With a neighbouring number as a tag, each is read as it was stored.
     fn union_of_pointers(&mut self, usr: &Name, union: &RecordFact) {
-        let facts = self.facts;
         let pointed: Vec<&Name> =
             union.members.iter().filter_map(|member| member.points_to.as_ref()).collect();
-        let is_tagged = || {
-            facts.records.values().any(|outer| {
-                let lies_there = outer.members.iter().any(|member| member.record.as_ref() == Some(usr));
-                lies_there && outer.members.iter().any(|member| matches!(member.shape, Shape::Scalar(_)))
-            })
-        };
         let numbers: Vec<&(Shape, Name)> =
             union.members.iter().filter_map(|member| member.points_to_number.as_ref()).collect();
-        if pointed.is_empty() || pointed.len() + numbers.len() < 2 || is_tagged() {
+        if pointed.is_empty() || pointed.len() + numbers.len() < 2 || self.is_tagged(usr) {
             return;
         }
         for (index, one) in pointed.iter().enumerate() {
@@ -227,4 +235,18 @@ impl Judge<'_> {
             }
         }
     }
+}
+
+/// The array of numbers in `other` that lies over several members of its element's type in `record`.
+fn words_over<'f>(record: &RecordFact, other: &'f RecordFact) -> Option<&'f Name> {
+    let covers = |array: &&Member| {
+        let element = array.ty.split('[').next().unwrap_or_default().trim_end();
+        let start = array.offset_bits;
+        let end = start.saturating_add(array.size_bytes.saturating_mul(8));
+        let covered = record.members.iter().filter(|member| {
+            *member.ty == *element && (start..end).contains(&member.offset_bits) && !member.is_bit_field
+        });
+        array.is_array && array.is_raw && covered.count() > 1
+    };
+    other.members.iter().find(covers).map(|array| &array.name)
 }

@@ -1,5 +1,6 @@
 //! From facts and flows to verdicts.
 
+mod address_order;
 mod alignment;
 mod base_templates;
 mod blocks;
@@ -98,6 +99,7 @@ pub(crate) fn judge(facts: &Facts, product: &Product) -> BTreeMap<Name, BTreeSet
     judge.passed_as_bytes();
     judge.contents();
     judge.number_places();
+    judge.address_order();
     judge.sayings();
     judge.layouts();
     judge.exports(product);

@@ -2,9 +2,9 @@
 
 use super::Judge;
 use super::direct_uses::keep;
-use crate::facts::{Distance, Facts, Member, NumberPlace, Origin, PointerPlace, Reach, Where};
+use crate::facts::{Distance, Facts, Member, NumberPlace, Origin, PointerPlace, Reach, Source, Value, Where};
 use crate::tree::Name;
-use crate::uses::UseKind;
+use crate::uses::{UseKind, Verdict};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The distances in one place, and in those that it is filled from.
@@ -14,6 +14,11 @@ pub(super) struct Distances<'f> {
     pub(super) of: BTreeSet<(&'f Name, &'f Name)>,
     /// The records of which sizes are taken.
     pub(super) sizes: BTreeSet<&'f Name>,
+    /// Sizes of plain numbers.
+    widths: BTreeSet<u64>,
+    /// Numbers that are added up; true where sizes of records are among them.
+    added: BTreeSet<u64>,
+    adds_sizes: bool,
     /// Numbers; those that are given together with an object have its record.
     pub(super) written: BTreeMap<(u64, Option<&'f Name>), &'f Where>,
 }
@@ -70,7 +75,54 @@ impl<'f> Judge<'f> {
                 }
             }
         }
+        self.summed(&places);
         self.number_uses(&places);
+    }
+
+    /// `offset += widths[i]` and `(char *)x + offset`, or `p += widths[i]`: members are found by the sizes of those
+    /// before them.
+    fn summed(&mut self, places: &Places<'f>) {
+        let facts = self.facts;
+        let moved = facts.moved_by.iter().map(|(value, place, at)| (value, place, at, false));
+        let advanced = facts.advanced_by.iter().map(|(value, place, at)| (value, place, at, true));
+        for (value, place, at, is_sum) in moved.chain(advanced) {
+            let found = places.collected(place, true);
+            let mut numbers = found.added.clone();
+            if is_sum {
+                numbers.extend(found.widths.iter().copied().chain(found.numbers()));
+            }
+            // The steps over whole objects are as large as these.
+            let has_objects = found.adds_sizes || !found.sizes.is_empty() || !found.of.is_empty();
+            if numbers.is_empty() || has_objects {
+                continue;
+            }
+            if let Some(record) = self.only_object(value)
+                && let Some(own) = self.own(&record).filter(|_| !self.measured.contains(&record))
+                && let Some(number) = numbers.range(1..own.size_bytes).next()
+            {
+                let reason = format!("its members are reached by a sum of numbers, such as {number}");
+                self.find(&record, Verdict::Refuse, UseKind::Offset, at, reason);
+            }
+        }
+    }
+
+    /// The record of the objects that a value leads to, where they are of one.
+    fn only_object(&self, value: &Value) -> Option<Name> {
+        let objects = self.points_to.objects(value);
+        let mut records = objects.each.into_iter().filter_map(|(origin, reach, _)| match origin {
+            Origin::Object(record) if reach == Reach::Start => Some(record),
+            _ => None,
+        });
+        let first = records.next()?;
+        (objects.many.is_empty() && records.all(|other| other == first)).then_some(first)
+    }
+
+    /// True for a place with a pointer that is moved on as well.
+    pub(super) fn moves_on(&self, value: &Value) -> bool {
+        match &value.source {
+            Source::Place(place) => self.facts.moved_on.contains(place),
+            _ => false,
+        }
     }
 
     /// The member that begins at an offset, or is an array or an object with that offset in it.
@@ -112,23 +164,32 @@ impl<'f> Places<'f> {
     /// all tables.
     pub(super) fn collected(&self, place: &'f NumberPlace, through_parameters: bool) -> Distances<'f> {
         let mut found = Distances::default();
-        let (mut seen, mut work) = (BTreeSet::new(), vec![place]);
-        while let Some(place) = work.pop() {
+        let (mut seen, mut work) = (BTreeSet::new(), vec![(place, false)]);
+        while let Some((place, is_added)) = work.pop() {
             let is_parameter = matches!(place.place, PointerPlace::Parameter(..));
-            if (is_parameter && !through_parameters) || !seen.insert(place) {
+            if (is_parameter && !through_parameters) || !seen.insert((place, is_added)) {
                 continue;
             }
             if place.table.is_none() && matches!(place.place, PointerPlace::Member(..)) {
-                work.extend(self.tables.get(&place.place).into_iter().flatten());
+                let tables = self.tables.get(&place.place).into_iter().flatten();
+                work.extend(tables.map(|table| (*table, is_added)));
             }
             for &(distance, at) in self.distances.get(place).into_iter().flatten() {
                 match distance {
                     Distance::Of(record, member) => _ = found.of.insert((record, member)),
+                    Distance::AddedSize(_) => found.adds_sizes = true,
+                    Distance::Size(_) if is_added => found.adds_sizes = true,
                     Distance::Size(record) => _ = found.sizes.insert(record),
+                    Distance::Added(number) => _ = found.added.insert(*number),
+                    Distance::Width(number) | Distance::Written(number, _) if is_added => {
+                        _ = found.added.insert(*number);
+                    }
                     Distance::Written(number, with) => {
                         _ = found.written.entry((*number, with.as_ref())).or_insert(at);
                     }
-                    Distance::From(other) => work.push(other),
+                    Distance::Width(width) => _ = found.widths.insert(*width),
+                    Distance::From(other) => work.push((other, is_added)),
+                    Distance::AddedFrom(other) => work.push((other, true)),
                 }
             }
         }

@@ -36,8 +36,9 @@ impl Judge<'_> {
             let is_generic = is_generic && !self.takes_another(act, &objects, &made, &mut many);
             let is_crowd = is_generic && is_crowd(&objects);
             let takes_memory = !is_generic && self.takes_memory(value, act, &objects.each, &made);
-            let is_member =
-                |(origin, ..): &Pointed| matches!(origin, Origin::MemberOf(..) | Origin::Numbers(..));
+            let is_member = |(origin, ..): &Pointed| {
+                matches!(origin, Origin::MemberOf(..) | Origin::Numbers(..) | Origin::End(_))
+            };
             let are_members = matches!(value.source, Source::Place(_))
                 && objects.many.is_empty()
                 && objects.each.iter().all(is_member);
@@ -240,6 +241,9 @@ impl Judge<'_> {
             (Origin::MemberOf(record, member), Act::Past(bytes)) if reach == Reach::Start => {
                 self.member_passed((record, member), *bytes, at);
             }
+            (Origin::MemberOf(record, member), Act::WalkBytes(spelling)) if reach == Reach::Start => {
+                self.walked(record, member, spelling, false, at);
+            }
             (Origin::MemberOf(record, member), Act::Walk(spelling, _)) => {
                 let is_direct = matches!(value.source, Source::Origin(_));
                 self.walked(record, member, spelling, is_direct, at);
@@ -282,6 +286,17 @@ impl Judge<'_> {
                 Act::As(shape, spelling),
             ) => {
                 self.member_used_as((record, member), reach, (shape, spelling), value, at);
+            }
+            (Origin::MemberOf(record, member) | Origin::Numbers(record, member), Act::Hashed)
+                if reach == Reach::Start && !is_generic =>
+            {
+                let verdict = Verdict::Keep(vec![member.to_string()]);
+                let reason = format!("a number is worked out from the address of {member}");
+                self.find(record, verdict, UseKind::Offset, at, reason);
+            }
+            (Origin::End(record), Act::Back) if reach == Reach::Start && !self.moves_on(value) => {
+                let reason = "its last members are reached from its end";
+                self.find(record, Verdict::Refuse, UseKind::Offset, at, reason);
             }
             // A place that pointers to many types go through gives back the same type that was stored there.
             (Origin::Bytes(_) | Origin::Foreign(..), _) if is_generic => {}
@@ -349,6 +364,7 @@ impl Judge<'_> {
             }
             Act::Part
             | Act::Walk(..)
+            | Act::WalkBytes(_)
             | Act::As(..)
             | Act::Placed(..)
             | Act::Declared(..)
@@ -364,7 +380,10 @@ impl Judge<'_> {
             | Act::Past(_)
             | Act::AssemblyBeyond
             | Act::Code(_)
-            | Act::Executable => {
+            | Act::Executable
+            | Act::Back
+            | Act::Hashed
+            | Act::Sorted => {
                 return;
             }
         };

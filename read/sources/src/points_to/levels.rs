@@ -11,8 +11,10 @@ pub(super) const MOST_LEVELS: u8 = 3;
 /// The origin after `level` pointers were stored (or read, when negative). A value read from an array of pointers is
 /// not the array. Objects do not distinguish levels.
 pub(super) fn at_level(origin: &Origin, level: i8) -> Vec<Origin> {
-    if let (Origin::Number(record), ..0) = (origin, level) {
-        return vec![Origin::Object(record.clone())];
+    match (origin, level) {
+        (Origin::Number(record), ..0) => return vec![Origin::Object(record.clone())],
+        (Origin::End(_), ..0) => return Vec::new(),
+        _ => {}
     }
     let Origin::Memory(block, known) = origin else {
         // A value read from an array of numbers is a number.

@@ -238,14 +238,15 @@ impl<'u, 'r> Reader<'u, 'r> {
         let value = self.constant((cursor, site), kind, ty, &children);
         let id = self.tree.nodes.len();
         let is_moving = kind == Kind::Binary && matches!(self.tree.types[ty].kind, TypeKind::Pointer(_));
-        let is_minus = is_moving
-            && match self.operator_between(site, &children) {
-                Some(known) => known == Operator::Minus,
-                None => {
-                    let is_inner = children.first().is_some_and(|left| begins_with_operator(*left));
-                    !is_inner && self.is_subtraction(site)
-                }
-            };
+        let is_minus = kind == Kind::Step && self.counts_down(cursor, site)
+            || is_moving
+                && match self.operator_between(site, &children) {
+                    Some(known) => known == Operator::Minus,
+                    None => {
+                        let is_inner = children.first().is_some_and(|left| begins_with_operator(*left));
+                        !is_inner && self.is_subtraction(site)
+                    }
+                };
         let (operator, child_count) = (self.operator(kind, ty, site, &children), children.len());
         let node = Node { kind, ty, decl, site, children: Vec::new(), value, is_minus, operator };
         self.tree.nodes.push(node);
@@ -388,6 +389,17 @@ impl<'u, 'r> Reader<'u, 'r> {
             || is(self, "~")
             || (is(self, "-") && !is(self, "--"))
             || (is(self, "+") && !is(self, "++"))
+    }
+
+    /// `--p`, `p--`.
+    fn counts_down(&mut self, cursor: Cursor<'u>, site: Site) -> bool {
+        if self.known.is_some() {
+            return false;
+        }
+        let [_, end] = cursor.extent();
+        let operand = cursor.children().first().map(|operand| operand.extent()[1]);
+        let behind = operand.and_then(|from| self.texts.between(&self.tree, site.file, from, end));
+        behind.is_some_and(|text| text.trim_ascii() == b"--") || self.is_written(site, "--")
     }
 
     fn settle_unary(&mut self, id: NodeId) {

@@ -389,7 +389,6 @@ fn the_lowest_bits_of_an_address_show_where_a_member_lies() {
     asks(&Program::cpp(cpp), &keep(&["data"]), reason);
     for body in [
         "return __builtin_ctzl(x->last) + ffsl(x->a);",
-        "static int buckets[64]; return buckets[((uintptr_t)&x->data >> 3) & 63];",
         "unsigned long bits = x->last, one = 4; return (bits & -bits) + __builtin_ctzl(bits & one);",
     ] {
         movable(&of(body));

@@ -1,5 +1,6 @@
 //! Every integration test of this crate, in one program.
 
+mod address_order;
 mod addresses;
 mod alignment;
 mod array_objects;
@@ -19,12 +20,14 @@ mod kernel;
 mod layout_numbers;
 mod many_types;
 mod member_facts;
+mod moved_pointers;
 mod numbers;
 mod one_name;
 mod program;
 mod roundabout;
 mod sizes_in_variables;
 mod splitting;
+mod template_bytes;
 mod texts;
 mod user_space;
 mod written_offsets;

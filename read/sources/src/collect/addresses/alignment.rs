@@ -1,6 +1,6 @@
 //! Uses that ask for more alignment than a type gives by itself.
 
-use super::Collector;
+use crate::collect::Collector;
 use crate::facts::{Act, Origin, PointerPlace, Saying, Value};
 use crate::library_functions;
 use crate::tree::{Decl, Kind, Name, NodeId, Operands, Operator, TypeId, TypeKind};
@@ -13,7 +13,7 @@ const MOST_ATOMIC_BYTES: u64 = 16;
 
 impl Collector<'_> {
     /// `*(__m128 *)x->v`, `((unsigned __int128 *)p)[0]`.
-    pub(super) fn note_wide_access(&mut self, values: &[Value], at: NodeId) {
+    pub(in crate::collect) fn note_wide_access(&mut self, values: &[Value], at: NodeId) {
         let ty = self.tree.ty(self.tree.node(at).ty);
         let bytes = ty.size_bytes.filter(|&bytes| ty.kind == TypeKind::Scalar && bytes >= VECTOR_BYTES);
         if let Some(bytes) = bytes {
@@ -22,7 +22,7 @@ impl Collector<'_> {
     }
 
     /// `pointer->member` where the pointer's target asks for more alignment than a vector's elements.
-    pub(super) fn note_aligned_target(&mut self, values: &[Value], at: NodeId) {
+    pub(in crate::collect) fn note_aligned_target(&mut self, values: &[Value], at: NodeId) {
         if let Some(&bytes) = self.tree.asked_alignments.get(&at) {
             self.act(
                 &Self::objects(values),
@@ -33,7 +33,7 @@ impl Collector<'_> {
     }
 
     /// `&x->count` in a packed type: code behind a pointer expects a number at a multiple of its size, as it is now.
-    pub(super) fn note_packed_member(&mut self, member: NodeId, value: &Value) {
+    pub(in crate::collect) fn note_packed_member(&mut self, member: NodeId, value: &Value) {
         let tree = self.tree;
         let ty = tree.ty(tree.node(member).ty);
         let is_number = matches!(ty.kind, TypeKind::Scalar | TypeKind::Pointer(_));
@@ -47,7 +47,7 @@ impl Collector<'_> {
     }
 
     /// An atomic operation on an operand wider than the member; `__builtin_assume_aligned`.
-    pub(super) fn note_aligned_call(
+    pub(in crate::collect) fn note_aligned_call(
         &mut self,
         function: &str,
         arguments: &[NodeId],
@@ -94,7 +94,13 @@ impl Collector<'_> {
     }
 
     /// The operation is atomic only at a multiple of its operand's size.
-    pub(super) fn note_atomic(&mut self, by: &str, pointer: NodeId, values: &[Value], id: NodeId) {
+    pub(in crate::collect) fn note_atomic(
+        &mut self,
+        by: &str,
+        pointer: NodeId,
+        values: &[Value],
+        id: NodeId,
+    ) {
         let tree = self.tree;
         let operand = tree.pointee(tree.node(tree.bare(pointer)).ty).map(|to| tree.ty(to));
         // Larger operands are guarded by a lock.
@@ -105,7 +111,12 @@ impl Collector<'_> {
     }
 
     /// `std::atomic_ref<pair>(x->pair)`.
-    pub(super) fn note_atomic_reference(&mut self, decl: &Decl, arguments: &[NodeId], id: NodeId) {
+    pub(in crate::collect) fn note_atomic_reference(
+        &mut self,
+        decl: &Decl,
+        arguments: &[NodeId],
+        id: NodeId,
+    ) {
         let tree = self.tree;
         let Some(&referred) = arguments.first().filter(|_| decl.name.starts_with("atomic_ref")) else {
             return;
@@ -119,7 +130,7 @@ impl Collector<'_> {
     }
 
     /// `open(path, O_RDWR | O_DIRECT)`.
-    pub(super) fn note_direct_file(&mut self, decl: &Decl, arguments: &[NodeId]) {
+    pub(in crate::collect) fn note_direct_file(&mut self, decl: &Decl, arguments: &[NodeId]) {
         let tree = self.tree;
         let is_direct = |&flags: &NodeId| {
             let value = tree.node(tree.bare(flags)).value;
@@ -130,7 +141,13 @@ impl Collector<'_> {
     }
 
     /// `(uintptr_t)&x->v % 16`, `(uintptr_t)x->v & 15`, `(uintptr_t)p & (size - 1)`.
-    pub(super) fn note_alignment_asked(&mut self, id: NodeId, left: NodeId, right: NodeId, values: &[Value]) {
+    pub(in crate::collect) fn note_alignment_asked(
+        &mut self,
+        id: NodeId,
+        left: NodeId,
+        right: NodeId,
+        values: &[Value],
+    ) {
         let tree = self.tree;
         if tree.node(id).operator == Some(Operator::Equal) {
             return self.note_addresses_compared(left, right, id);
@@ -222,7 +239,7 @@ impl Collector<'_> {
     }
 
     /// `uintptr_t up = (address + 15) & ~15`.
-    pub(super) fn note_initial(&mut self, variable: NodeId, value: NodeId) {
+    pub(in crate::collect) fn note_initial(&mut self, variable: NodeId, value: NodeId) {
         if let Some(decl) =
             self.tree.node(variable).decl.filter(|_| self.is_plain(self.tree.node(variable).ty))
         {
@@ -231,7 +248,7 @@ impl Collector<'_> {
     }
 
     /// The first value of a variable that stands there, or what stands there itself; without casts.
-    pub(super) fn initial(&self, id: NodeId) -> NodeId {
+    pub(in crate::collect) fn initial(&self, id: NodeId) -> NodeId {
         let inner = self.tree.uncast(id);
         let first = self.tree.node(inner).decl.and_then(|decl| self.initials.get(&decl));
         first.map_or(inner, |&first| self.tree.uncast(first))
@@ -275,7 +292,13 @@ impl Collector<'_> {
 
     /// `"m"(x->low)`, `"r"(&x->low)`: the member alone is used, but where a number is added to it or the instruction
     /// takes more.
-    pub(super) fn note_operand(&mut self, id: NodeId, operand: NodeId, values: &[Value], operands: Operands) {
+    pub(in crate::collect) fn note_operand(
+        &mut self,
+        id: NodeId,
+        operand: NodeId,
+        values: &[Value],
+        operands: Operands,
+    ) {
         let tree = self.tree;
         let mut inner = tree.uncast(operand);
         while let (Kind::Subscript | Kind::Deref | Kind::AddressOf, [first, ..]) =
@@ -305,7 +328,7 @@ impl Collector<'_> {
     }
 
     /// `movl 16(%rdi), %eax`: the function's parameters are in registers.
-    pub(super) fn note_parameters_in_registers(&mut self, id: NodeId) {
+    pub(in crate::collect) fn note_parameters_in_registers(&mut self, id: NodeId) {
         let tree = self.tree;
         let function = self.above.iter().find(|&&above| tree.node(above).kind == Kind::Function);
         let Some(decl) = function.and_then(|&function| tree.decl_of(function)) else { return };
@@ -321,7 +344,7 @@ impl Collector<'_> {
     }
 
     /// `(struct header *)bytes` of a record that has only bytes in it: it describes a format of bytes.
-    pub(super) fn note_format(&mut self, behind: TypeId, ahead: TypeId, at: NodeId) {
+    pub(in crate::collect) fn note_format(&mut self, behind: TypeId, ahead: TypeId, at: NodeId) {
         let tree = self.tree;
         let Some(record) = tree.record_of(ahead).filter(|_| tree.ty(behind).kind == TypeKind::Byte) else {
             return;
