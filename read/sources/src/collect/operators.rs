@@ -171,11 +171,18 @@ impl Collector<'_> {
         self.is_place(left) || (is_behind_pointer && self.tree.node(id).operator == Some(Operator::Assign))
     }
 
-    /// Computed integers are lengths and hashes; an address that is kept in an integer is stored there unchanged.
+    /// Computed integers are lengths and hashes; an address that is kept in an integer is stored there unchanged, or with
+    /// a number added to it where it is cast (`(uintptr_t)x + 4 * n`).
     pub(super) fn is_sum(&self, id: NodeId) -> bool {
         let is_integer = |id: NodeId| self.tree.ty(self.tree.node(id).ty).kind == TypeKind::Scalar;
         let inner = self.tree.uncast(id);
-        is_integer(id) && is_integer(inner) && self.tree.node(inner).kind == Kind::Binary
+        let node = self.tree.node(inner);
+        let is_address = |&side: &NodeId| {
+            let is_cast = self.tree.node(self.tree.bare(side)).kind == Kind::Cast;
+            is_cast && self.tree.pointee(self.tree.node(self.tree.uncast(side)).ty).is_some()
+        };
+        let is_moved = node.operator == Some(Operator::Plus) && node.children.iter().any(is_address);
+        is_integer(id) && is_integer(inner) && node.kind == Kind::Binary && !is_moved
     }
 
     /// The kept parts of a value that is stored or given.

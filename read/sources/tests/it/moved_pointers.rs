@@ -99,3 +99,19 @@ fn an_array_that_shares_a_union_stands_for_the_members_under_it() {
     movable(&of("", "char name[12];"));
     movable(&of("struct value { int kind; union one of; };", "int w[3];"));
 }
+
+#[test]
+fn an_address_in_a_number_is_followed_where_another_is_added_to_it() {
+    let of = |sum: &str, read: &str| {
+        Program::c(&format!(
+            "#include <stdint.h>\n{TYPES} static void *all[4];
+            int look(int i, int word) {{ uintptr_t at = {sum}; return {read}; }} void f(struct t *x) {{ all[1] = x; }}"
+        ))
+    };
+    let reason = "int is read at an offset that is worked out";
+    for sum in ["(uintptr_t)all[i] + 4 * word", "word + (uintptr_t)all[i]"] {
+        asks(&of(sum, "*(int *)at"), &Verdict::Refuse, reason);
+    }
+    movable(&of("(uintptr_t)all[i] + 4 * word", "at != 0"));
+    movable(&of("(uintptr_t)all[i]", "((struct t *)at)->crc"));
+}
