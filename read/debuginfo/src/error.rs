@@ -14,8 +14,18 @@ pub enum Error {
         /// The first bytes in hexadecimal, or a remark when there are none.
         starts_with: String,
     },
+    /// A file of another known format.
+    #[error("{format}, not an ELF file; {advice}")]
+    OtherFormat {
+        /// The format, with its article.
+        format: &'static str,
+        /// The next step.
+        advice: &'static str,
+    },
     /// An ELF file for a machine that is not read.
-    #[error("an ELF file for {machine}; Lineup reads little-endian x86-64, i386, 32-bit and 64-bit Arm")]
+    #[error(
+        "an ELF file for {machine}; Lineup reads little-endian x86-64, i386, 32-bit and 64-bit Arm, 64-bit RISC-V"
+    )]
     UnsupportedMachine {
         /// The machine in the header.
         machine: String,

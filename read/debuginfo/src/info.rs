@@ -266,6 +266,9 @@ impl DebugInfo {
             (None, Some(id)) => {
                 format!("; its build id is {}, and no separate debug file was found", hex(id))
             }
+            (None, None) if self.elf.is_left_to_linker => {
+                "; -flto left them to the linker: give the linked program".to_owned()
+            }
             (None, None) => String::new(),
         };
         Err(Error::NoDebugInfo { hint })

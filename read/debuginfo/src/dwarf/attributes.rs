@@ -36,6 +36,7 @@ pub(crate) enum Field {
     Upper,
     Lower,
     Stride,
+    StrideBits,
     DataLocation,
     Allocated,
     Associated,
@@ -64,7 +65,7 @@ impl Field {
             dw::DW_AT_byte_size => Field::Size,
             dw::DW_AT_bit_size => Field::BitSize,
             dw::DW_AT_alignment => Field::Align,
-            dw::DW_AT_type => Field::Target,
+            dw::DW_AT_type | dw::DW_AT_import => Field::Target,
             dw::DW_AT_specification => Field::Completes,
             dw::DW_AT_signature => Field::Alias,
             dw::DW_AT_decl_file => Field::File,
@@ -81,6 +82,7 @@ impl Field {
             dw::DW_AT_upper_bound => Field::Upper,
             dw::DW_AT_lower_bound => Field::Lower,
             dw::DW_AT_byte_stride => Field::Stride,
+            dw::DW_AT_bit_stride => Field::StrideBits,
             dw::DW_AT_data_location => Field::DataLocation,
             dw::DW_AT_allocated => Field::Allocated,
             dw::DW_AT_associated => Field::Associated,
@@ -106,6 +108,7 @@ fn is_amount(name: DwAt) -> bool {
             | dw::DW_AT_upper_bound
             | dw::DW_AT_lower_bound
             | dw::DW_AT_byte_stride
+            | dw::DW_AT_bit_stride
             | dw::DW_AT_string_length
     )
 }
@@ -263,9 +266,24 @@ impl<'u, 'a> Attributes<'u, 'a> {
         self.constant(Field::Size).or_else(|| self.number(Field::BitSize).map(|bits| bits.div_ceil(8)))
     }
 
+    /// The bits from one element of an array to the next, where the entry gives them: elements of packed arrays of Ada
+    /// are smaller than their type.
+    pub(crate) fn stride_bits(&self) -> Option<u64> {
+        self.constant(Field::StrideBits).or_else(|| self.constant(Field::Stride)?.checked_mul(8))
+    }
+
     /// True for an array of which the object holds a description: where its elements are, and how many.
     pub(crate) fn is_descriptor(&self) -> bool {
-        self.has(Field::DataLocation) || self.has(Field::Allocated) || self.has(Field::Associated)
+        let is_elsewhere = self.has(Field::DataLocation) && !self.holds_its_elements();
+        is_elsewhere || self.has(Field::Allocated) || self.has(Field::Associated)
+    }
+
+    /// True when the elements of an array lie in the object itself, behind other data.
+    fn holds_its_elements(&self) -> bool {
+        match self.other(Field::DataLocation) {
+            Some(Value::Exprloc(expression)) => expression::is_in_object(expression, self.unit.encoding()),
+            _ => false,
+        }
     }
 
     /// The first index of an array whose entry gives none.
@@ -315,7 +333,7 @@ impl<'u, 'a> Attributes<'u, 'a> {
         let elsewhere = match self.other(field) {
             Some(Value::DebugInfoRef(offset)) => view.in_section(unit, offset.0),
             Some(Value::DebugInfoRefSup(offset)) => view.in_supplement(offset.0),
-            Some(Value::DebugTypesRef(signature)) => view.signature(signature.0),
+            Some(Value::DebugTypesRef(signature)) => view.signature(unit, signature.0),
             _ => None,
         };
         match elsewhere {
@@ -334,11 +352,6 @@ impl<'u, 'a> Attributes<'u, 'a> {
         let Some(Value::Exprloc(expression)) = self.other(Field::Location) else {
             return Some(self.number(Field::Location));
         };
-        let mut operations = expression.operations(self.unit.encoding());
-        Some(match operations.next() {
-            Ok(Some(gimli::Operation::PlusConstant { value })) => Some(value),
-            Ok(Some(gimli::Operation::UnsignedConstant { value })) => Some(value),
-            _ => None,
-        })
+        Some(expression::member_offset(expression, self.unit.encoding()))
     }
 }

@@ -39,6 +39,33 @@ pub(crate) fn constant(expression: Expression<Slice<'_>>, encoding: Encoding) ->
     }
 }
 
+/// The place of a member from the address of its object, which the expression finds on the stack; some compilers write
+/// the place alone. `None` when it depends on more than that address.
+pub(crate) fn member_offset(expression: Expression<Slice<'_>>, encoding: Encoding) -> Option<u64> {
+    let mut follower = Follower { stack: vec![StackValue::InObject(0)], reach_bytes: None };
+    let mut operations = expression.operations(encoding);
+    while let Some(operation) = operations.next().ok()? {
+        if matches!(operation, Operation::Bra { .. } | Operation::Skip { .. }) {
+            return None;
+        }
+        follower.take(&operation);
+    }
+    match follower.stack.pop() {
+        Some(StackValue::InObject(offset) | StackValue::Number(offset)) => u64::try_from(offset).ok(),
+        _ => None,
+    }
+}
+
+/// True when an expression gives an address inside the object.
+pub(crate) fn is_in_object(expression: Expression<Slice<'_>>, encoding: Encoding) -> bool {
+    let mut follower = Follower::default();
+    let mut operations = expression.operations(encoding);
+    while let Ok(Some(operation)) = operations.next() {
+        follower.take(&operation);
+    }
+    matches!(follower.stack.last(), Some(StackValue::InObject(_)))
+}
+
 /// The number of bytes from the object's start that an expression reads; `None` when it reads none of them. Both ways
 /// of a branch count.
 pub(crate) fn reach_bytes(expression: Expression<Slice<'_>>, encoding: Encoding) -> Option<u64> {
@@ -136,7 +163,7 @@ fn sum(left: StackValue, right: StackValue) -> StackValue {
 
 #[cfg(test)]
 mod tests {
-    use super::{constant, reach_bytes};
+    use super::{constant, is_in_object, member_offset, reach_bytes};
     use gimli::{Encoding, EndianSlice, Expression, Format, LittleEndian};
 
     const ENCODING: Encoding = Encoding { address_size: 8, format: Format::Dwarf32, version: 5 };
@@ -152,6 +179,24 @@ mod tests {
         // push_object_address, deref
         assert_eq!(constant(expression(&[0x97, 0x06]), ENCODING), None);
         assert_eq!(constant(expression(&[]), ENCODING), None);
+    }
+
+    #[test]
+    fn a_member_lies_where_its_expression_adds_to_the_object() {
+        // plus_uconst 12; lit12; lit3, lit4, mul, plus
+        for bytes in [&[0x23, 12][..], &[0x3c], &[0x33, 0x34, 0x1e, 0x22]] {
+            assert_eq!(member_offset(expression(bytes), ENCODING), Some(12), "{bytes:x?}");
+        }
+        // dup, deref, lit24, minus, deref, plus: a virtual base by its offset in the table.
+        assert_eq!(member_offset(expression(&[0x12, 0x06, 0x48, 0x1c, 0x06, 0x22]), ENCODING), None);
+    }
+
+    #[test]
+    fn elements_lie_in_the_object_or_behind_a_pointer_in_it() {
+        // push_object_address, lit1, plus: the characters of a short string of Pascal.
+        assert!(is_in_object(expression(&[0x97, 0x31, 0x22]), ENCODING));
+        // push_object_address, deref
+        assert!(!is_in_object(expression(&[0x97, 0x06]), ENCODING));
     }
 
     #[test]

@@ -73,7 +73,18 @@ pub(crate) fn has_modules(unit: &Unit<'_>) -> bool {
                 | dw::DW_LANG_Fortran08
                 | dw::DW_LANG_Fortran18
                 | DW_LANG_FORTRAN23
+                | dw::DW_LANG_D
+                | dw::DW_LANG_Modula2
+                | dw::DW_LANG_Modula3
         )
+    )
+}
+
+/// False for Ada: its compilers write whole names, and put a type into the first one that uses it.
+pub(crate) fn has_inner_types(unit: &Unit<'_>) -> bool {
+    !matches!(
+        own_language(unit),
+        Some(dw::DW_LANG_Ada83 | dw::DW_LANG_Ada95 | dw::DW_LANG_Ada2005 | dw::DW_LANG_Ada2012)
     )
 }
 

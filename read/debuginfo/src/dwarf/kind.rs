@@ -17,6 +17,8 @@ pub(crate) enum RawKind {
     Aggregate(AggregateKind),
     Array,
     Function,
+    /// Some values of another type: a type of Ada, Pascal or Modula, or a dimension inside an array.
+    Range,
     Opaque,
 }
 
@@ -78,6 +80,7 @@ pub(crate) fn type_kind(tag: DwTag) -> Option<RawKind> {
         dw::DW_TAG_union_type => RawKind::Aggregate(AggregateKind::Union),
         dw::DW_TAG_array_type => RawKind::Array,
         dw::DW_TAG_subroutine_type => RawKind::Function,
+        dw::DW_TAG_subrange_type => RawKind::Range,
         dw::DW_TAG_unspecified_type | dw::DW_TAG_string_type | dw::DW_TAG_set_type | dw::DW_TAG_file_type => {
             RawKind::Opaque
         }

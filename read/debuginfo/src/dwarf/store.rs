@@ -66,6 +66,9 @@ pub(crate) struct Store {
     /// Units in `.debug_info` per source, by offset.
     by_offset: Vec<Vec<(u64, u32)>>,
     signatures: HashMap<u64, Die>,
+    /// Signatures that an earlier source has too, by source: compilers do not make them from the whole type, and units
+    /// that are not linked together may mean different types.
+    repeated: HashMap<(u32, u64), Die>,
     /// Companions asked for and not found.
     pub(crate) missing: Vec<Companion>,
     /// Lists of units that broke off.
@@ -76,7 +79,11 @@ impl Store {
     /// Loads the DWARF sections of `elf` and of the files they refer to.
     pub(crate) fn load(elf: &Elf, companions: &mut dyn Companions) -> Result<Store, Error> {
         let mut store = Store::default();
-        store.add(Source { sections: load_sections(elf, "")?, file_type: DwarfFileType::Main });
+        let sections = load_sections(elf, "")?;
+        if is_without_units(&sections) && store.add_split_file(elf)? {
+            return Ok(store);
+        }
+        store.add(Source { sections, file_type: DwarfFileType::Main });
         if let Some((name, build_id)) = &elf.alt_link {
             store.add_supplement(
                 Companion::AltLink { name: name.clone(), build_id: build_id.clone() },
@@ -107,6 +114,12 @@ impl Store {
         self.sources.len() == 1
     }
 
+    /// True for a unit of the supplementary file.
+    pub(crate) fn is_in_supplement(&self, unit: u32) -> bool {
+        let source = self.units.get(unit as usize).map(|entry| entry.source as usize);
+        self.supplement.is_some_and(|supplement| source == Some(supplement))
+    }
+
     /// True when there is no unit at all.
     pub(crate) fn is_empty(&self) -> bool {
         self.units.is_empty()
@@ -128,12 +141,17 @@ impl Store {
     fn add(&mut self, source: Source) -> usize {
         let index = self.sources.len();
         let first = self.units.len() as u32;
+        let first_of_source = self.units.len();
         let (headers, is_whole) = headers(&source.dwarf());
         self.damaged += u64::from(!is_whole);
         let mut by_offset = Vec::new();
         for (unit, header) in (first..).zip(headers) {
             if let Some((signature, offset)) = header.signature {
-                self.signatures.entry(signature).or_insert(Die { unit, offset });
+                let die = Die { unit, offset };
+                let first = *self.signatures.entry(signature).or_insert(die);
+                if (first.unit as usize) < first_of_source {
+                    self.repeated.entry((index as u32, signature)).or_insert(die);
+                }
             }
             if !header.in_types_section {
                 by_offset.push((header.offset, unit));
@@ -154,9 +172,11 @@ impl Store {
     }
 
     fn add_supplement(&mut self, wanted: Companion, companions: &mut dyn Companions) {
-        let found = companions.find(&wanted).and_then(|bytes| Elf::parse(bytes).ok()).filter(|elf| {
-            matches!(&wanted, Companion::AltLink { build_id, .. } if elf.build_id.as_ref() == Some(build_id))
-        });
+        let is_wanted = |elf: &Elf| {
+            let own = [elf.build_id.as_ref(), elf.supplement_id.as_ref()];
+            matches!(&wanted, Companion::AltLink { build_id, .. } if own.contains(&Some(build_id)))
+        };
+        let found = companions.find(&wanted).and_then(|bytes| Elf::parse(bytes).ok()).filter(is_wanted);
         match found.and_then(|elf| load_sections(&elf, "").ok()) {
             Some(sections) => {
                 let source = Source { sections, file_type: DwarfFileType::Main };
@@ -164,6 +184,24 @@ impl Store {
             }
             None => self.missing.push(wanted),
         }
+    }
+
+    /// Adds the units of a file that holds only split units, a `.dwo` or `.dwp`; false for any other file.
+    fn add_split_file(&mut self, elf: &Elf) -> Result<bool, Error> {
+        let sections = load_sections(elf, ".dwo")?;
+        if is_without_units(&sections) {
+            return Ok(false);
+        }
+        let package = Package::load(elf)?;
+        let mut of_units = package.type_units(Sections::new());
+        of_units.extend(package.compilation_units());
+        if of_units.is_empty() {
+            of_units.push(sections);
+        }
+        for sections in of_units {
+            self.add(Source { sections, file_type: DwarfFileType::Dwo });
+        }
+        Ok(true)
     }
 
     /// Finds the split unit of every skeleton.
@@ -267,6 +305,12 @@ fn headers(dwarf: &Dwarf<'_>) -> (Vec<Header>, bool) {
     (found, units_are_whole && types_are_whole)
 }
 
+/// True when no section holds a unit.
+fn is_without_units(sections: &Sections) -> bool {
+    let is_empty = |id| sections.get(&id).is_none_or(|bytes| bytes.is_empty());
+    is_empty(SectionId::DebugInfo) && is_empty(SectionId::DebugTypes)
+}
+
 /// Loads all DWARF sections, with a suffix for split files.
 fn load_sections(elf: &Elf, suffix: &str) -> Result<Sections, Error> {
     const WANTED: [SectionId; 13] = [
@@ -312,9 +356,21 @@ impl Package {
     /// The sections of every type unit.
     fn type_units(&self, main: Sections) -> Vec<Sections> {
         let table = gimli::DebugTuIndex::from(Slice::new(&self.types, LittleEndian));
-        let Ok(index) = table.index() else { return Vec::new() };
-        let rows = index.unit_count().min(self.types.len() as u32);
-        (1..=rows).filter_map(|row| self.row(&index, row, main.clone())).collect()
+        table.index().map_or_else(|_| Vec::new(), |index| self.rows(&index, self.types.len(), &main))
+    }
+
+    /// The sections of every unit that is no type unit, without those of the main file.
+    fn compilation_units(&self) -> Vec<Sections> {
+        let table = gimli::DebugCuIndex::from(Slice::new(&self.units, LittleEndian));
+        table
+            .index()
+            .map_or_else(|_| Vec::new(), |index| self.rows(&index, self.units.len(), &Sections::new()))
+    }
+
+    /// The sections of all units of an index of this length.
+    fn rows(&self, index: &gimli::UnitIndex<Slice<'_>>, len_bytes: usize, main: &Sections) -> Vec<Sections> {
+        let rows = index.unit_count().min(len_bytes as u32);
+        (1..=rows).filter_map(|row| self.row(index, row, main.clone())).collect()
     }
 
     fn row(&self, index: &gimli::UnitIndex<Slice<'_>>, row: u32, main: Sections) -> Option<Sections> {
@@ -414,7 +470,7 @@ impl<'a> View<'a> {
             Value::UnitRef(offset) => Some(Die { unit: from, offset: u32::try_from(offset.0).ok()? }),
             Value::DebugInfoRef(offset) => self.in_section(from, offset.0),
             Value::DebugInfoRefSup(offset) => self.in_supplement(offset.0),
-            Value::DebugTypesRef(signature) => self.signature(signature.0),
+            Value::DebugTypesRef(signature) => self.signature(from, signature.0),
             _ => None,
         }
     }
@@ -430,9 +486,11 @@ impl<'a> View<'a> {
         self.in_source(self.store.supplement?, offset)
     }
 
-    /// The type with a signature.
-    pub(crate) fn signature(&self, signature: u64) -> Option<Die> {
-        self.store.signatures.get(&signature).copied()
+    /// The type with a signature, as unit `from` knows it.
+    pub(crate) fn signature(&self, from: u32, signature: u64) -> Option<Die> {
+        let source = self.store.units.get(from as usize)?.source;
+        let own = self.store.repeated.get(&(source, signature));
+        own.or_else(|| self.store.signatures.get(&signature)).copied()
     }
 
     fn in_source(&self, source: usize, offset: usize) -> Option<Die> {

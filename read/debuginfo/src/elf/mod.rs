@@ -1,9 +1,11 @@
 //! The container: segments, sections, symbols, and links to companion files.
 
 mod compressed;
+mod other_format;
 mod placement;
 mod plt;
 mod relocate;
+mod supplement;
 mod symbols;
 mod thread_slots;
 
@@ -92,8 +94,12 @@ pub(crate) struct Elf {
     pub(crate) build_id: Option<Vec<u8>>,
     /// True when a linked file kept the relocations of its code.
     pub(crate) keeps_relocations: bool,
+    /// True when GCC left the code to the linker, as `-flto` asks, and its debug information with it.
+    pub(crate) is_left_to_linker: bool,
     pub(crate) debug_link: Option<(String, u32)>,
     pub(crate) alt_link: Option<(String, Vec<u8>)>,
+    /// The id by which others link to a supplementary file of DWARF 5.
+    pub(crate) supplement_id: Option<Vec<u8>>,
     /// Stub ranges with the names they jump to, sorted.
     pub(crate) plt: Vec<(Range<u64>, String)>,
     /// The places where the kernel puts the code of a relocatable file, when that is a module.
@@ -156,9 +162,13 @@ impl Elf {
             section_files,
             module_parts: relocate::module_parts(elf, &bases),
             keeps_relocations: kind != FileKind::Relocatable && elf.section_by_name(".rela.text").is_some(),
+            is_left_to_linker: elf
+                .sections()
+                .any(|section| section.name_bytes().is_ok_and(|name| name.starts_with(b".gnu.lto_"))),
             build_id: elf.build_id().ok().flatten().map(<[u8]>::to_vec),
             debug_link: elf.gnu_debuglink().ok().flatten().map(|(name, crc)| (text(name), crc)),
-            alt_link: elf.gnu_debugaltlink().ok().flatten().map(|(name, id)| (text(name), id.to_vec())),
+            alt_link: supplement::link(elf),
+            supplement_id: supplement::own_id(elf),
             plt,
             bases,
             relocated: Vec::new(),
@@ -185,6 +195,27 @@ impl Elf {
 
     fn section_of<'data>(&self, elf: &impl Object<'data>, name: &str) -> Result<Bytes, Error> {
         let Some(section) = elf.section_by_name(name) else { return Ok(Bytes::empty()) };
+        if self.kind != FileKind::Relocatable {
+            return self.section_bytes(elf, &section, name);
+        }
+        let is_of_group = |other: &_| is_debug_section(other, name);
+        let mut parts = elf.sections().filter(is_of_group);
+        let (Some(first), Some(second)) = (parts.next(), parts.next()) else {
+            return self.section_bytes(elf, &section, name);
+        };
+        let mut all = Vec::new();
+        for part in [first, second].into_iter().chain(parts) {
+            all.extend_from_slice(&self.section_bytes(elf, &part, name)?);
+        }
+        Ok(all.into())
+    }
+
+    fn section_bytes<'data, 'file, F: Object<'data>>(
+        &self,
+        elf: &'file F,
+        section: &F::Section<'file>,
+        name: &str,
+    ) -> Result<Bytes, Error> {
         let wrong =
             |error: object::Error| Error::Damaged { what: "section", why: format!("{name}: {error}") };
         let compressed = section.compressed_data().map_err(wrong)?;
@@ -194,7 +225,7 @@ impl Elf {
         }
         let mut data = compressed.decompress().map_err(wrong)?.into_owned();
         if self.kind == FileKind::Relocatable {
-            relocate::apply(elf, &section, &self.bases, &mut data);
+            relocate::apply(elf, section, &self.bases, &mut data);
         }
         Ok(data.into())
     }
@@ -270,6 +301,11 @@ fn raw_section_of<H: FileHeader<Endian = object::Endianness>>(
         .map_err(|error| Error::Damaged { what: "section", why: format!("{name}: {error}") })
 }
 
+/// True for a debug section with this name.
+fn is_debug_section<'data>(section: &impl ObjectSection<'data>, name: &str) -> bool {
+    name.as_bytes().starts_with(relocate::DEBUG_PREFIX) && section.name_bytes() == Ok(name.as_bytes())
+}
+
 fn is_64(bytes: &[u8]) -> bool {
     bytes.get(4) == Some(&2)
 }
@@ -284,13 +320,7 @@ fn check_magic(bytes: &[u8]) -> Result<(), Error> {
 
 fn check_is_elf(bytes: &[u8]) -> Result<(), Error> {
     if !bytes.starts_with(b"\x7fELF") {
-        let starts_with = match bytes.get(..bytes.len().min(4)) {
-            Some(start) if !start.is_empty() => {
-                start.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" ")
-            }
-            _ => "nothing: it is empty".to_owned(),
-        };
-        return Err(Error::NotElf { starts_with });
+        return Err(other_format::refusal(bytes));
     }
     Ok(())
 }

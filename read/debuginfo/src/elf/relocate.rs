@@ -1,27 +1,48 @@
 //! Relocatable files: addresses for their sections, and relocations of their debug sections.
 
 use object::{Object, ObjectSection, ObjectSymbol, RelocationKind, RelocationTarget, SectionFlags};
+use std::collections::HashMap;
 use std::ops::Range;
 
 /// The first address given to a section of a relocatable file. Not zero, so that no symbol looks
 /// absent.
 const FIRST_ADDRESS: u64 = 0x1_0000;
 
+/// The beginning of the names of debug sections.
+pub(super) const DEBUG_PREFIX: &[u8] = b".debug_";
+
 /// The base to add to addresses in each section, by section index. All zero for linked files; in a relocatable file,
-/// where every section starts at 0, one section after another.
+/// where every section starts at 0, one section after another. Debug sections of one name follow each other: each type
+/// unit has a section of its own there, in a group that linkers keep once.
 pub(super) fn section_bases<'data>(elf: &impl Object<'data>, is_relocatable: bool) -> Vec<u64> {
     let mut bases = Vec::new();
     if !is_relocatable {
         return bases;
     }
     let mut next = FIRST_ADDRESS;
+    // The lengths so far of the debug sections of each name.
+    let mut joined: HashMap<&[u8], u64> = HashMap::new();
     for section in elf.sections() {
         let SectionFlags::Elf { sh_flags, .. } = section.flags() else { continue };
-        if !sh_flags.contains(object::elf::SHF_ALLOC) {
+        let start = if sh_flags.contains(object::elf::SHF_ALLOC) {
+            let align = section.align().clamp(1, 1 << 21).next_power_of_two();
+            let start = next.next_multiple_of(align);
+            next = start.saturating_add(section.size()).min(1 << 62);
+            start
+        } else {
+            let name = section.name_bytes().unwrap_or_default();
+            let Ok(range) = section.compressed_file_range() else { continue };
+            if !name.starts_with(DEBUG_PREFIX) {
+                continue;
+            }
+            let len = joined.entry(name).or_default();
+            let start = *len;
+            *len = start.saturating_add(range.uncompressed_size);
+            start
+        };
+        if start == 0 {
             continue;
         }
-        let align = section.align().clamp(1, 1 << 21).next_power_of_two();
-        let start = next.next_multiple_of(align);
         let index = section.index().0;
         if bases.len() <= index {
             bases.resize(index + 1, 0);
@@ -29,7 +50,6 @@ pub(super) fn section_bases<'data>(elf: &impl Object<'data>, is_relocatable: boo
         if let Some(base) = bases.get_mut(index) {
             *base = start;
         }
-        next = start.saturating_add(section.size()).min(1 << 62);
     }
     bases
 }

@@ -58,7 +58,8 @@ fn exercise(info: &DebugInfo) {
 #[test]
 fn what_is_not_elf_is_told_by_its_first_bytes() {
     let error = |bytes: &[u8]| DebugInfo::parse(bytes.to_vec(), &mut NoCompanions).unwrap_err();
-    assert_eq!(error(b"#!/bin/sh"), Error::NotElf { starts_with: "23 21 2f 62".to_owned() });
+    assert_eq!(error(b"int x"), Error::NotElf { starts_with: "69 6e 74 20".to_owned() });
+    assert!(matches!(error(b"#!/bin/sh"), Error::OtherFormat { format: "a script", .. }));
     assert!(error(b"").to_string().contains("empty"));
     assert!(matches!(error(b"\x7fELF\x02\x02"), Error::UnsupportedMachine { .. }));
     assert!(matches!(error(b"\x7fELF\x02\x01\x01"), Error::Damaged { .. }));

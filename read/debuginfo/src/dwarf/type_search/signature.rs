@@ -137,6 +137,7 @@ impl<'s, 'u, 'a> Signatures<'s, 'u, 'a> {
         let mut hasher = FixedState::default().build_hasher();
         (node.kind, node.name.map(Name::id)).hash(&mut hasher);
         match node.kind {
+            RawKind::Range => return None,
             RawKind::Enum | RawKind::Base | RawKind::Opaque => {
                 let detail = Detail::read(self.entries, self.view, (self.number, offset));
                 (node.size, detail.encoding).hash(&mut hasher);
@@ -162,7 +163,8 @@ impl<'s, 'u, 'a> Signatures<'s, 'u, 'a> {
     fn parts(&mut self, offset: u32, node: &Node<'a>, depth: Depth, nesting: u32) -> Option<u64> {
         let detail = Detail::read(self.entries, self.view, (self.number, offset));
         let mut hasher = FixedState::default().build_hasher();
-        (node.size, node.is_declaration, detail.align, detail.descriptor_bytes).hash(&mut hasher);
+        (node.size, node.is_declaration, detail.align, detail.descriptor_bytes, detail.stride_bits)
+            .hash(&mut hasher);
         self.of(node.target, depth, nesting)?.hash(&mut hasher);
         for child in &detail.children {
             child.what.hash(&mut hasher);

@@ -3,6 +3,7 @@
 use crate::dwarf::View;
 use crate::dwarf::attributes::{Attributes, Field};
 use crate::dwarf::entries::{CompiledAbbreviation, Entries};
+use crate::dwarf::kind::RawKind;
 use crate::dwarf::name::Name;
 use crate::dwarf::reference::Ref;
 use gimli::{DwTag, constants as dw};
@@ -142,6 +143,8 @@ pub(crate) struct Detail<'a> {
     pub(crate) is_string: bool,
     /// For an array whose objects hold a descriptor, the known bytes of that descriptor.
     pub(crate) descriptor_bytes: Option<u64>,
+    /// The bits from one element of an array to the next, where they are not those of the element's type.
+    pub(crate) stride_bits: Option<u64>,
     pub(crate) file: u32,
     pub(crate) line: u32,
     pub(crate) children: Vec<RawChild<'a>>,
@@ -175,6 +178,8 @@ impl<'a> Detail<'a> {
         self.file = found.number(Field::File).unwrap_or(0) as u32;
         self.line = found.number(Field::Line).unwrap_or(0) as u32;
         let is_descriptor = found.is_descriptor();
+        let is_array = tag == dw::DW_TAG_array_type;
+        self.stride_bits = found.stride_bits().filter(|_| is_array);
         let mut reach_bytes = 0;
         for field in [Field::DataLocation, Field::Allocated, Field::Associated] {
             reach_bytes = reach_bytes.max(found.reach_bytes(field).unwrap_or(0));
@@ -196,7 +201,8 @@ impl<'a> Detail<'a> {
             else {
                 break;
             };
-            let is_part = kind.is_none() && may_be_part && parent.owner().is_some();
+            let is_dimension = is_array && kind == Some(RawKind::Range);
+            let is_part = (kind.is_none() || is_dimension) && may_be_part && parent.owner().is_some();
             if is_part {
                 entries.read(code)?;
                 for field in [Field::Lower, Field::Upper, Field::Count, Field::Stride] {

@@ -8,7 +8,7 @@ use super::offsets::Offsets;
 use super::raw::{ChildKind, Parent, RawChild};
 use crate::dwarf::attributes::{Attributes, Field};
 use crate::dwarf::entries::{Compiled, CompiledAbbreviation, Entries};
-use crate::dwarf::extent::{has_modules, is_by_clang, language};
+use crate::dwarf::extent::{has_inner_types, has_modules, is_by_clang, language};
 use crate::dwarf::files::FileHashes;
 use crate::dwarf::kind::RawKind;
 use crate::dwarf::name::Name;
@@ -128,12 +128,28 @@ pub(crate) struct Scan<'a> {
     pub(crate) scopes: Vec<Scope<'a>>,
     /// True when a type refers to another unit.
     pub(crate) refers_elsewhere: bool,
+    /// The units of a supplementary file that this one imports.
+    pub(crate) imports: Vec<u32>,
     /// True when an entry stands for a type in a type unit.
     pub(crate) has_aliases: bool,
     /// True when the name or a scope of a type is that of another entry.
     pub(crate) has_lent_names: bool,
     /// True when the unit broke off.
     pub(crate) damaged: bool,
+}
+
+impl Scan<'_> {
+    /// The units that this one imports or whose types it refers to.
+    pub(crate) fn needed_units(&self) -> impl Iterator<Item = u32> {
+        let of_types = self.types.iter().flat_map(|ty| [ty.target, ty.completes]);
+        let of_rests = self.rests.iter().map(|rest| rest.alias);
+        let all = of_types.chain(of_rests).chain(self.parts.iter().map(|part| part.target));
+        let referred = all.filter_map(|reference| match reference.get() {
+            Ref::Elsewhere(die) => Some(die.unit),
+            _ => None,
+        });
+        self.imports.iter().copied().chain(referred)
+    }
 }
 
 /// Bytes of a unit per type, and per part of a type, at the least in most units.
@@ -152,6 +168,7 @@ pub(crate) fn scan<'a>(
         view,
         files,
         has_modules: has_modules(unit),
+        has_inner_types: has_inner_types(unit),
         stack: Vec::new(),
         offsets: Offsets::with_capacity(len_bytes),
         out: Scan {
@@ -166,6 +183,7 @@ pub(crate) fn scan<'a>(
             parts: Vec::with_capacity(len_bytes / BYTES_PER_PART),
             scopes: Vec::new(),
             refers_elsewhere: false,
+            imports: Vec::new(),
             has_aliases: false,
             has_lent_names: false,
             damaged: false,
@@ -188,6 +206,8 @@ struct Scanner<'s, 'a> {
     files: &'s FileHashes,
     /// True where modules are scopes for names.
     has_modules: bool,
+    /// True when a type is a scope for the names of the types in it.
+    has_inner_types: bool,
     stack: Vec<Frame>,
     /// The offsets of the types found so far.
     offsets: Offsets,
@@ -221,10 +241,17 @@ impl<'a> Scanner<'_, 'a> {
             };
             let (parent, scope) =
                 self.stack.last().map_or((Parent::Other, NO_SCOPE), |frame| (frame.parent, frame.scope));
-            let is_part = may_be_part && parent.owner().is_some();
+            let kind = kind.filter(|kind| *kind != RawKind::Range || !self.is_in_array(parent));
+            let is_part = may_be_part && kind.is_none() && parent.owner().is_some();
             let is_space = tag == dw::DW_TAG_namespace || tag == dw::DW_TAG_module && self.has_modules;
             if !is_part && kind.is_none() && !is_space {
-                entries.skip(code)?;
+                match tag {
+                    dw::DW_TAG_imported_unit => {
+                        entries.read(code)?;
+                        self.take_import(&entries.attributes);
+                    }
+                    _ => entries.skip(code)?,
+                }
                 if has_children {
                     self.stack.push(Frame { parent: Parent::Other, scope });
                 }
@@ -245,6 +272,12 @@ impl<'a> Scanner<'_, 'a> {
         Ok(())
     }
 
+    /// True for the entries right inside an array.
+    fn is_in_array(&self, parent: Parent) -> bool {
+        let Parent::Type(owner) = parent else { return false };
+        self.out.types.get(owner as usize).is_some_and(|ty| ty.kind == RawKind::Array)
+    }
+
     /// Adds a type. Returns its role for the entries inside it.
     #[inline]
     fn take_type(
@@ -257,6 +290,7 @@ impl<'a> Scanner<'_, 'a> {
         let index = self.push_type(kind, offset, found, around.scope);
         let is_lent = found.has(Field::Completes) || found.has(Field::Alias);
         let scope = match (kind, found.name()) {
+            _ if !self.has_inner_types => around.scope,
             (RawKind::Aggregate(_), name) if has_children && is_lent => {
                 let full_name = self.full_name(around.scope, name);
                 let scope = Scope { parent: around.scope, name: ScopeName::Of(index), full_name };
@@ -266,6 +300,15 @@ impl<'a> Scanner<'_, 'a> {
             _ => around.scope,
         };
         Frame { parent: Parent::Type(index), scope }
+    }
+
+    fn take_import(&mut self, found: &Attributes<'_, 'a>) {
+        if let Ref::Elsewhere(imported) = found.reference(Field::Target, self.view, self.out.unit)
+            && self.view.store.is_in_supplement(imported.unit)
+        {
+            self.out.refers_elsewhere = true;
+            self.out.imports.push(imported.unit);
+        }
     }
 
     /// Adds a namespace or a part of a type. Returns its role for the entries inside it.
@@ -344,7 +387,7 @@ impl<'a> Scanner<'_, 'a> {
         let encoding = found.number(Field::Encoding).unwrap_or(0) as u8;
         let mut hasher = FixedState::default().build_hasher();
         let is_declaration = found.is_set(Field::IsDeclaration);
-        (size, align, encoding, is_declaration, found.is_descriptor()).hash(&mut hasher);
+        (size, align, encoding, is_declaration, found.is_descriptor(), found.stride_bits()).hash(&mut hasher);
         // Declarations have no place; file 0 would be the unit's own.
         let line = found.number(Field::Line).unwrap_or(0) as u32;
         if matches!(kind, RawKind::Aggregate(_) | RawKind::Typedef | RawKind::Enum) && line != 0 {

@@ -18,7 +18,7 @@ use lineup_model::types::{
     Aggregate, AggregateKind, Language, Member, ScalarKind, SourceLocation, Type, TypeId, TypeKind, Types,
 };
 use rayon::prelude::*;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::hash::BuildHasher;
 use std::num::NonZeroU64;
 use std::ops::ControlFlow;
@@ -128,11 +128,23 @@ fn build_in_pieces<'a>(view: &View<'a>, units: &[u32]) -> Option<Merger> {
     })
 }
 
+/// Reads units and all that they refer to. A supplementary file holds the units of several programs: those that this
+/// one does not need are left out.
 fn build_whole(view: &View<'_>, units: &[u32]) -> Merger {
     let mut merger = Merger::new(view);
-    let prepared: Vec<Option<_>> = units.par_iter().map(|&unit| prepare(view, unit)).collect();
-    merger.table.damaged += prepared.iter().filter(|unit| unit.is_none()).count() as u64;
-    let (scans, mut sources): (Vec<Scan<'_>>, Vec<UnitEntries<'_>>) = prepared.into_iter().flatten().unzip();
+    let is_own = |unit: &u32| !view.store.is_in_supplement(*unit);
+    let mut next: Vec<u32> = units.iter().copied().filter(is_own).collect();
+    let mut asked: BTreeSet<u32> = BTreeSet::new();
+    let mut read: BTreeMap<u32, (Scan<'_>, UnitEntries<'_>)> = BTreeMap::new();
+    while !next.is_empty() {
+        let prepared: Vec<Option<_>> = next.par_iter().map(|&unit| prepare(view, unit)).collect();
+        merger.table.damaged += prepared.iter().filter(|unit| unit.is_none()).count() as u64;
+        let needed = prepared.iter().flatten().flat_map(|(scan, _)| scan.needed_units());
+        let needed: BTreeSet<u32> = needed.filter(|unit| !is_own(unit)).collect();
+        read.extend(prepared.into_iter().flatten().map(|found| (found.0.unit, found)));
+        next = needed.into_iter().filter(|unit| asked.insert(*unit)).collect();
+    }
+    let (scans, mut sources): (Vec<Scan<'_>>, Vec<UnitEntries<'_>>) = read.into_values().unzip();
     let linked = Linked::new(scans);
     let keys = Keys::new(&linked).all();
     merger.absorb(view, &linked, &mut sources, &keys);
@@ -328,9 +340,10 @@ struct Writer<'w, 'a> {
 impl Writer<'_, '_> {
     fn complete(mut self, (ty, rest): (&RawType, &Rest), detail: &Detail<'_>) -> Type {
         let is_declaration = ty.is_declaration;
-        let kind = self.kind(ty, detail);
+        let kind = self.kind((ty, rest), detail);
         let name = match ty.kind {
             RawKind::Qualifier(keyword) => Some(self.intern(keyword.keyword())),
+            RawKind::Range if matches!(kind, TypeKind::Qualified(_)) => Some(self.intern("")),
             RawKind::Reference => Some(self.intern("&")),
             RawKind::RvalueReference => Some(self.intern("&&")),
             _ => self.name.take().map(|name| self.intern(&name)),
@@ -340,7 +353,7 @@ impl Writer<'_, '_> {
             size_bytes: if is_declaration {
                 None
             } else {
-                detail.descriptor_bytes.or(self.size(ty, rest.size))
+                detail.descriptor_bytes.or_else(|| self.size(ty, rest.size)).or_else(|| strided_bytes(detail))
             },
             declared_align: detail.align.map(NonZeroU64::get),
             declared_at: self.location(detail.file, detail.line),
@@ -350,7 +363,7 @@ impl Writer<'_, '_> {
         }
     }
 
-    fn kind(&mut self, ty: &RawType, detail: &Detail<'_>) -> TypeKind {
+    fn kind(&mut self, (ty, rest): (&RawType, &Rest), detail: &Detail<'_>) -> TypeKind {
         let target = self.target(ty.target.get());
         match ty.kind {
             RawKind::Base => TypeKind::Scalar(scalar(detail.encoding)),
@@ -359,6 +372,9 @@ impl Writer<'_, '_> {
             RawKind::MemberPointer => TypeKind::MemberPointer,
             RawKind::Qualifier(_) => TypeKind::Qualified(target),
             RawKind::Typedef => TypeKind::Typedef(target),
+            RawKind::Range if rest.size.is_some() => TypeKind::Scalar(ScalarKind::Integer { signed: true }),
+            RawKind::Range if self.name.is_some() => TypeKind::Typedef(target),
+            RawKind::Range => TypeKind::Qualified(target),
             RawKind::Opaque => TypeKind::Opaque,
             RawKind::Array if detail.descriptor_bytes.is_some() => TypeKind::Opaque,
             RawKind::Array => TypeKind::Array { element: target.unwrap_or(UNKNOWN), counts: counts(detail) },
@@ -380,7 +396,7 @@ impl Writer<'_, '_> {
                     name: child.name.map(|name| self.intern(&String::from_utf8_lossy(name.text()))),
                     ty: self.target_of(child).unwrap_or(UNKNOWN),
                     offset_bits: self.offset_bits(child),
-                    bit_size: child.bit_size,
+                    bit_size: child.bit_size.filter(|bits| self.is_bit_field(child, *bits)),
                     declared_align: child.align.map(NonZeroU64::get),
                     role,
                     declared_at: self.location(child.file, child.line),
@@ -435,6 +451,13 @@ impl Writer<'_, '_> {
         }
     }
 
+    /// False for a width that Clang gives to an `_Atomic` member which is padded to a power of two: it is wider than
+    /// the type, as no bit-field is.
+    fn is_bit_field(&self, child: &RawChild<'_>, bits: u32) -> bool {
+        let size_bytes = self.size_of(self.linked.resolve(self.unit, child.target));
+        size_bytes.is_none_or(|size| size == 0 || u64::from(bits) <= size.saturating_mul(8))
+    }
+
     /// The size of the integer or enumeration that a reference leads to, through typedefs and qualifiers.
     fn integer_bytes(&self, reference: Ref) -> Option<u64> {
         let at = self.strip(reference)?;
@@ -470,6 +493,7 @@ impl Writer<'_, '_> {
             let ty = self.linked.types.get(at)?;
             match ty.kind {
                 RawKind::Typedef | RawKind::Qualifier(_) => at = ty.target.index()?,
+                RawKind::Range if self.linked.rests.get(at)?.size.is_none() => at = ty.target.index()?,
                 _ => return Some(at),
             }
         }
@@ -488,6 +512,7 @@ impl Writer<'_, '_> {
                 Some(words * self.scan.pointer_bytes)
             }),
             RawKind::Typedef | RawKind::Qualifier(_) => self.size_of(ty.target.get()),
+            RawKind::Range => own.or_else(|| self.size_of(ty.target.get())),
             _ => own,
         }
     }
@@ -529,6 +554,13 @@ impl Writer<'_, '_> {
             }
         }
     }
+}
+
+/// The size of an array whose elements are not as far apart as their type is long.
+fn strided_bytes(detail: &Detail<'_>) -> Option<u64> {
+    let elements =
+        counts(detail).into_iter().try_fold(1_u64, |product, count| product.checked_mul(count?))?;
+    Some(elements.checked_mul(detail.stride_bits?)?.div_ceil(8))
 }
 
 fn counts(detail: &Detail<'_>) -> Vec<Option<u64>> {
