@@ -42,8 +42,11 @@ pub struct Row {
     pub bit_size: Option<u32>,
     /// Unused room between this member and the one before it in memory.
     pub gap_before: Gap,
-    /// Padding at the end of the member's own type (of its element type for arrays).
+    /// Padding at the end of the member's own type (of its element type for arrays) that no other member lies in.
     pub inner_padding_bytes: u64,
+    /// The bytes of such padding that other members lie in: C++ puts members into the padding of base classes, and into
+    /// classes without members.
+    pub reused_padding_bytes: u64,
 }
 
 impl Row {
@@ -64,6 +67,15 @@ impl Row {
             None => self.size_bytes?.checked_mul(8)?,
         };
         self.offset_bits?.checked_add(len)
+    }
+
+    /// Forgets a size with which the member would end behind its type: debug information does not give the length of
+    /// what Rust's types without a size end with, nor of Ada's arrays that are indexed by enumerations with gaps.
+    fn forget_size_beyond(&mut self, size_bytes: u64) {
+        let is_member = self.role == MemberRole::Field && self.bit_size.is_none();
+        if is_member && self.end_bits().is_some_and(|end| end.div_ceil(8) > size_bytes) {
+            self.size_bytes = None;
+        }
     }
 
     /// First bit and width of the bit-field storage unit that the member starts in.
@@ -122,6 +134,9 @@ impl Layout {
                 row.inner_padding_bytes = inner_padding(types, row.ty, line_size);
             }
         }
+        if matches!(layout.kind, AggregateKind::Struct | AggregateKind::Class) {
+            layout.take_away_reused_padding();
+        }
         Some(layout)
     }
 
@@ -132,19 +147,50 @@ impl Layout {
             return None;
         }
         let mut rows = rows(types, aggregate);
+        if let Some(size_bytes) = ty.size_bytes {
+            rows.iter_mut().for_each(|row| row.forget_size_beyond(size_bytes));
+        }
         let known_end = || rows.iter().filter_map(Row::end_bits).max().unwrap_or(0).div_ceil(8);
         let size_bytes = ty.size_bytes.unwrap_or_else(known_end);
         let is_size_known = ty.size_bytes.is_some();
         let mut padding = Gap::default();
         if matches!(aggregate.kind, AggregateKind::Struct | AggregateKind::Class) {
             padding = fill_gaps(&mut rows, size_bytes);
-            if has_virtual_base(types, aggregate, 0) || !is_size_known {
+            let has_virtual_base = has_virtual_base(types, aggregate, 0);
+            if has_virtual_base || !is_size_known {
                 // The virtual base, or a member without a known size, lies somewhere in what looks like padding.
                 padding = Gap::default();
+            }
+            if has_virtual_base && let Some(first) = rows.first_mut() {
+                // The pointer to the virtual table lies first: in a virtual base where no other member holds it.
+                first.gap_before = Gap::default();
             }
         }
         let (kind, name) = (aggregate.kind, ty.name.clone());
         Some(Layout { id, kind, name, size_bytes, is_size_known, line_size, rows, padding })
+    }
+
+    /// Moves padding that later members lie in from [`Row::inner_padding_bytes`] to [`Row::reused_padding_bytes`].
+    fn take_away_reused_padding(&mut self) {
+        for at in 0..self.rows.len() {
+            let Some((row, later)) = self.rows.get_mut(at..).and_then(<[Row]>::split_first_mut) else {
+                return;
+            };
+            let Some(end) = row.end_bits().map(|end| end / 8).filter(|_| row.inner_padding_bytes > 0) else {
+                continue;
+            };
+            let mut free = end.saturating_sub(row.inner_padding_bytes);
+            for other in later {
+                let (Some(start), Some(stop)) = (other.offset_bits, other.end_bits()) else { continue };
+                if start / 8 >= end {
+                    break;
+                }
+                let (start, stop) = ((start / 8).max(free), stop.div_ceil(8).min(end));
+                row.reused_padding_bytes += stop.saturating_sub(start);
+                free = free.max(stop);
+            }
+            row.inner_padding_bytes = row.inner_padding_bytes.saturating_sub(row.reused_padding_bytes);
+        }
     }
 
     /// The number of lines that an object covers when it starts on a line boundary.
@@ -226,6 +272,7 @@ fn rows(types: &Types, aggregate: &Aggregate) -> Vec<Row> {
         bit_size: member.bit_size,
         gap_before: Gap::default(),
         inner_padding_bytes: 0,
+        reused_padding_bytes: 0,
     };
     let mut rows: Vec<Row> = aggregate.members.iter().enumerate().map(row).collect();
     // Stable, so that members of no size stay before the member they share their offset with.
@@ -346,6 +393,8 @@ pub enum Change {
         from: u64,
         /// New offset.
         to: u64,
+        /// Old and new first bit in these bytes, for bit-fields.
+        bits: Option<(u64, u64)>,
         /// Old and new first line, when they differ.
         lines: Option<(u64, u64)>,
     },
@@ -353,10 +402,12 @@ pub enum Change {
     Resized {
         /// Its name.
         name: String,
-        /// Old size in bytes (bits for bit-fields).
+        /// Old size in bytes, or in bits.
         from: u64,
-        /// New size in bytes (bits for bit-fields).
+        /// New size in bytes, or in bits.
         to: u64,
+        /// True when the sizes are in bits, since the member is a bit-field in one of the layouts.
+        is_in_bits: bool,
     },
 }
 
@@ -394,10 +445,15 @@ pub fn diff(old: (&Types, TypeId), new: (&Types, TypeId), line_size: LineSize) -
                     let (from, to) = (old.offset_bits / 8, member.offset_bits / 8);
                     let lines = (line_size.line_of(from), line_size.line_of(to));
                     let lines = (lines.0 != lines.1).then_some(lines);
-                    changes.push(Change::Moved { name: name.clone(), from, to, lines });
+                    let bits = (old.offset_bits % 8, member.offset_bits % 8);
+                    let bits = (bits != (0, 0)).then_some(bits);
+                    changes.push(Change::Moved { name: name.clone(), from, to, bits, lines });
                 }
-                if old.size != member.size {
-                    changes.push(Change::Resized { name, from: old.size, to: member.size });
+                if (old.size_bits, old.is_bit_field) != (member.size_bits, member.is_bit_field) {
+                    let is_in_bits = old.is_bit_field || member.is_bit_field;
+                    let unit = if is_in_bits { 1 } else { 8 };
+                    let (from, to) = (old.size_bits / unit, member.size_bits / unit);
+                    changes.push(Change::Resized { name, from, to, is_in_bits });
                 }
             }
         }
@@ -418,40 +474,67 @@ pub fn diff(old: (&Types, TypeId), new: (&Types, TypeId), line_size: LineSize) -
 struct FlatMember {
     name: String,
     offset_bits: u64,
-    /// Bytes, or bits of a bit-field.
-    size: u64,
+    size_bits: u64,
+    is_bit_field: bool,
 }
 
 fn flat(types: &Types, layout: &Layout) -> Vec<FlatMember> {
     let mut members = Vec::new();
-    flatten(types, layout, 0, 0, &mut members);
+    flatten(types, layout, ("", 0), 0, &mut members);
     members
 }
 
-fn flatten(types: &Types, layout: &Layout, base_bits: u64, depth: u32, members: &mut Vec<FlatMember>) {
+/// Adds the members of a type that begins at `base_bits`; `lead` comes before their names. A member whose type has no
+/// name is followed by that type's members.
+fn flatten(
+    types: &Types,
+    layout: &Layout,
+    (lead, base_bits): (&str, u64),
+    depth: u32,
+    members: &mut Vec<FlatMember>,
+) {
     for row in &layout.rows {
         let Some(offset_bits) = row.offset_bits.and_then(|bits| bits.checked_add(base_bits)) else {
             continue;
         };
-        let inner = || Layout::of(types, row.ty, layout.line_size);
-        match (&row.name, row.role) {
-            (None, MemberRole::Field) if depth < MAX_NESTING && row.bit_size.is_none() => {
-                if let Some(inner) = inner() {
-                    flatten(types, &inner, offset_bits, depth + 1, members);
-                }
-            }
-            (name, _) => {
-                let base =
-                    || types.get(row.ty).and_then(|ty| ty.name.as_deref()).unwrap_or_default().to_owned();
-                let size = row.bit_size.map_or(row.size_bytes.unwrap_or(0), u64::from);
-                members.push(FlatMember {
-                    name: name.as_deref().map_or_else(base, str::to_owned),
-                    offset_bits,
-                    size,
-                });
-            }
+        let may_open = row.role == MemberRole::Field && depth < MAX_NESTING && row.bit_size.is_none();
+        let inner = nameless(types, row.ty).filter(|_| may_open);
+        let inner =
+            inner.and_then(|(id, is_array)| Some((Layout::of(types, id, layout.line_size)?, is_array)));
+        if row.name.is_some() || row.role != MemberRole::Field {
+            let base = || types.get(row.ty).and_then(|ty| ty.name.as_deref()).unwrap_or_default();
+            let name = row.name.as_deref().unwrap_or_else(base);
+            let size_bits = row.bit_size.map_or(row.size_bytes.unwrap_or(0).saturating_mul(8), u64::from);
+            members.push(FlatMember {
+                name: format!("{lead}{name}"),
+                offset_bits,
+                size_bits,
+                is_bit_field: row.bit_size.is_some(),
+            });
+        }
+        if let Some((inner, is_array)) = inner {
+            let lead = match &row.name {
+                Some(name) => format!("{lead}{name}{}.", if is_array { "[0]" } else { "" }),
+                None => lead.to_owned(),
+            };
+            flatten(types, &inner, (&lead, offset_bits), depth + 1, members);
         }
     }
+}
+
+/// The aggregate without a name that a type is, or is an array of; true for an array.
+fn nameless(types: &Types, id: TypeId) -> Option<(TypeId, bool)> {
+    use crate::types::TypeKind;
+    let (mut id, mut is_array) = (types.strip(id)?, false);
+    for _ in 0..MAX_NESTING {
+        let ty = types.get(id)?;
+        match &ty.kind {
+            TypeKind::Array { element, .. } => (id, is_array) = (types.strip(*element)?, true),
+            TypeKind::Aggregate(_) if ty.name.is_none() => return Some((id, is_array)),
+            _ => return None,
+        }
+    }
+    None
 }
 
 #[cfg(test)]

@@ -121,7 +121,33 @@ fn room_reused_from_a_base_class_is_no_hole_and_counts_once() {
     let derived = b.structure(16, vec![inherited, field("d", char, 9)]);
     let layout = Layout::of(&b.types, derived, LineSize::B64).unwrap();
     assert_eq!((layout.holes(), layout.member_bytes()), (0, 16));
-    assert_eq!(layout.rows[0].inner_padding_bytes, 7);
+    assert_eq!((layout.rows[0].inner_padding_bytes, layout.rows[0].reused_padding_bytes), (6, 1));
+}
+
+#[test]
+fn a_base_class_without_members_shares_its_byte() {
+    // struct E {}; struct D : E { int x; }
+    let mut b = Builder::new();
+    let int = b.int(4);
+    let empty = b.structure(1, Vec::new());
+    let mut inherited = field("E", empty, 0);
+    (inherited.name, inherited.role) = (None, MemberRole::Base);
+    let derived = b.structure(4, vec![inherited.clone(), field("x", int, 0)]);
+    let layout = Layout::of(&b.types, derived, LineSize::B64).unwrap();
+    assert_eq!((layout.inner_padding_bytes(), layout.padding), (0, Gap::default()));
+    let apart = b.structure(8, vec![inherited, field("e", empty, 1), field("x", int, 4)]);
+    let layout = Layout::of(&b.types, apart, LineSize::B64).unwrap();
+    assert_eq!((layout.inner_padding_bytes(), layout.hole_bytes()), (2, 2));
+}
+
+#[test]
+fn a_member_that_would_end_behind_its_type_has_no_size() {
+    // struct Rest { tag: u8, rest: [u32] }: debug information has one element.
+    let mut b = Builder::new();
+    let (byte, word) = (b.int(1), b.int(4));
+    let open = b.structure(4, vec![field("tag", byte, 0), field("rest", word, 4)]);
+    let layout = Layout::of(&b.types, open, LineSize::B64).unwrap();
+    assert_eq!((layout.rows[1].size_bytes, layout.member_bytes()), (None, 1));
 }
 
 #[test]
@@ -136,6 +162,19 @@ fn no_padding_is_claimed_where_a_virtual_base_lies() {
     let layout = Layout::of(&b.types, derived, LineSize::B64).unwrap();
     assert_eq!(layout.padding, Gap::default());
     assert_eq!(layout.rows.last().unwrap().offset_bits, None);
+}
+
+#[test]
+fn no_hole_is_claimed_where_a_virtual_base_holds_the_table_pointer() {
+    // struct I { virtual void f(); }; struct M : virtual I { int m; }: the pointer of I, then m.
+    let mut b = Builder::new();
+    let (int, long) = (b.int(4), b.int(8));
+    let base = b.structure(8, vec![field("_vptr", long, 0)]);
+    let mut inherited = field("I", base, 0);
+    (inherited.offset_bits, inherited.role) = (None, MemberRole::VirtualBase);
+    let derived = b.structure(24, vec![field("m", int, 8), field("n", long, 16), inherited]);
+    let layout = Layout::of(&b.types, derived, LineSize::B64).unwrap();
+    assert_eq!((layout.holes(), layout.hole_bytes()), (1, 4));
 }
 
 #[test]
@@ -192,13 +231,42 @@ fn diff_tells_what_grew_moved_came_and_went() {
     assert_eq!(
         found.changes,
         [
-            Change::Resized { name: "a".into(), from: 4, to: 8 },
+            Change::Resized { name: "a".into(), from: 4, to: 8, is_in_bits: false },
             Change::Added { name: "came".into(), offset: 8 },
-            Change::Moved { name: "b".into(), from: 16, to: 64, lines: Some((0, 1)) },
+            Change::Moved { name: "b".into(), from: 16, to: 64, bits: None, lines: Some((0, 1)) },
             Change::Removed { name: "gone".into(), offset: 8 },
         ]
     );
     assert!(diff((&old.types, before), (&old.types, before), LineSize::B64).unwrap().is_empty());
+}
+
+#[test]
+fn diff_looks_into_types_without_a_name_and_at_bits() {
+    // struct { int m; struct { int a, b; } inner; unsigned c:3, d:5; }, then with a and b, c and d exchanged.
+    let build = |(a, b): (u64, u64), (c, d): (u64, u64)| {
+        let mut types = Builder::new();
+        let int = types.int(4);
+        let inner = types.structure(8, vec![field("a", int, a), field("b", int, b)]);
+        types.types.get_mut(inner).unwrap().name = None;
+        let (c, d) = (bits("c", int, 96 + c, 3), bits("d", int, 96 + d, 5));
+        let whole = types.structure(16, vec![field("m", int, 0), field("inner", inner, 4), c, d]);
+        (types.types, whole)
+    };
+    let (before, after) = (build((0, 4), (0, 3)), build((4, 0), (5, 0)));
+    let found = diff((&before.0, before.1), (&after.0, after.1), LineSize::B64).unwrap();
+    let moved =
+        |name: &str, (from, to), bits| Change::Moved { name: name.into(), from, to, bits, lines: None };
+    let mut changes = found.changes;
+    changes.sort_by_key(|change| format!("{change:?}"));
+    assert_eq!(
+        changes,
+        [
+            moved("c", (12, 12), Some((0, 5))),
+            moved("d", (12, 12), Some((3, 0))),
+            moved("inner.a", (4, 8), None),
+            moved("inner.b", (8, 4), None),
+        ]
+    );
 }
 
 #[test]
@@ -207,7 +275,7 @@ fn paddings_of_members_add_up_to_no_more_than_can_be_counted() {
     let byte = types.int(1);
     let padded = types.structure(1 << 60, vec![field("m", byte, 0)]);
     let members = (0..17).map(|_| field("m", padded, 0)).collect();
-    let whole = types.structure(1 << 60, members);
+    let whole = types.aggregate(AggregateKind::Union, 1 << 60, members);
     let layout = Layout::of(&types.types, whole, LineSize::B64).unwrap();
     assert_eq!(layout.rows[0].inner_padding_bytes, (1 << 60) - 1);
     assert_eq!(layout.inner_padding_bytes(), u64::MAX);

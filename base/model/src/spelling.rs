@@ -67,7 +67,8 @@ impl Types {
                 self.declare(*returns, format!("{inner}({list})"), depth + 1, spelt)
             }
             TypeKind::Qualified(target) => {
-                let keyword = ty.name.as_deref().unwrap_or_default();
+                let keyword = ty.name.as_deref().filter(|keyword| !self.has_qualifier(*target, keyword));
+                let keyword = keyword.unwrap_or_default();
                 if self.qualifies_pointer(*target) {
                     self.declare(*target, join(keyword, &inner), depth + 1, spelt)
                 } else {
@@ -80,6 +81,24 @@ impl Types {
 }
 
 impl Types {
+    /// True when the elements of an array have a qualifier: GCC gives an array those of its elements once more.
+    fn has_qualifier(&self, target: Option<TypeId>, keyword: &str) -> bool {
+        let (mut next, mut is_in_array) = (target, false);
+        for _ in 0..MAX_DEPTH {
+            let Some(ty) = next.and_then(|id| self.get(id)) else { return false };
+            next = match &ty.kind {
+                TypeKind::Qualified(_) if is_in_array && ty.name.as_deref() == Some(keyword) => return true,
+                TypeKind::Qualified(target) => *target,
+                TypeKind::Array { element, .. } => {
+                    is_in_array = true;
+                    Some(*element)
+                }
+                _ => return false,
+            };
+        }
+        false
+    }
+
     /// True when a qualifier of this type stands behind the star: when the type is a pointer, with other qualifiers or
     /// without. The name of a pointer type takes qualifiers before it, as other names do.
     fn qualifies_pointer(&self, target: Option<TypeId>) -> bool {
@@ -168,6 +187,11 @@ mod tests {
         assert_eq!(types.spell(Some(const_named), "p"), "const words p");
         assert_eq!(types.spell(Some(grid), "g"), "int g[2][3]");
         assert_eq!(types.spell(Some(to_grid), "g"), "int (*g)[2][3]");
+        let row = push(&mut types, None, TypeKind::Array { element: const_int, counts: vec![Some(2)] });
+        let const_row = push(&mut types, Some("const"), TypeKind::Qualified(Some(row)));
+        assert_eq!(types.spell(Some(const_row), "r"), "const int r[2]", "as GCC describes const int r[2]");
+        let volatile_row = push(&mut types, Some("volatile"), TypeKind::Qualified(Some(row)));
+        assert_eq!(types.spell(Some(volatile_row), "r"), "volatile const int r[2]");
         assert_eq!(types.spell(Some(to_call), "f"), "void (*f)(int, const int *)");
     }
 

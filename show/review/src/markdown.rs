@@ -115,7 +115,10 @@ fn members(changes: &[Change]) -> String {
                 named.push(format!("{} line {from} → {to}", code(name)));
             }
             Change::Moved { lines: None, .. } => moved += 1,
-            Change::Resized { name, from, to } => named.push(format!("{} {from} → {to} bytes", code(name))),
+            Change::Resized { name, from, to, is_in_bits } => {
+                let unit = if *is_in_bits { "bits" } else { "bytes" };
+                named.push(format!("{} {from} → {to} {unit}", code(name)));
+            }
         }
     }
     let others = moved + named.len().saturating_sub(NAMED);

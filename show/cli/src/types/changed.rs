@@ -18,10 +18,31 @@ pub(crate) struct ChangedType<'d> {
 #[derive(Serialize)]
 #[serde(tag = "change", rename_all = "lowercase")]
 enum ChangedMember<'d> {
-    Added { member: &'d str, offset_bytes: u64 },
-    Removed { member: &'d str, offset_bytes: u64 },
-    Moved { member: &'d str, old_offset_bytes: u64, new_offset_bytes: u64, old_line: u64, new_line: u64 },
-    Resized { member: &'d str, old_size: u64, new_size: u64 },
+    Added {
+        member: &'d str,
+        offset_bytes: u64,
+    },
+    Removed {
+        member: &'d str,
+        offset_bytes: u64,
+    },
+    Moved {
+        member: &'d str,
+        old_offset_bytes: u64,
+        new_offset_bytes: u64,
+        old_line: u64,
+        new_line: u64,
+        /// First bit in these bytes, for bit-fields.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        old_bit: Option<u64>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        new_bit: Option<u64>,
+    },
+    Resized {
+        member: &'d str,
+        old_size: u64,
+        new_size: u64,
+    },
 }
 
 impl<'d> ChangedType<'d> {
@@ -32,14 +53,16 @@ impl<'d> ChangedType<'d> {
             Change::Removed { name, offset } => {
                 ChangedMember::Removed { member: name, offset_bytes: *offset }
             }
-            Change::Moved { name, from, to, .. } => ChangedMember::Moved {
+            Change::Moved { name, from, to, bits, .. } => ChangedMember::Moved {
                 member: name,
                 old_offset_bytes: *from,
                 new_offset_bytes: *to,
                 old_line: line.line_of(*from),
                 new_line: line.line_of(*to),
+                old_bit: bits.map(|(old, _)| old),
+                new_bit: bits.map(|(_, new)| new),
             },
-            Change::Resized { name, from, to } => {
+            Change::Resized { name, from, to, .. } => {
                 ChangedMember::Resized { member: name, old_size: *from, new_size: *to }
             }
         };

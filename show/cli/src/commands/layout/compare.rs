@@ -68,7 +68,11 @@ fn by_name(types: Vec<(&str, TypeId)>) -> BTreeMap<&str, Vec<TypeId>> {
 
 type Named<'c> = (&'c Subject, BTreeMap<&'c str, Vec<TypeId>>);
 
-/// Types of one name are compared in order; a program may hold several.
+/// The number of types of one name that a type is compared with.
+const MOST_OF_ONE_NAME: usize = 64;
+
+/// A program may hold several types of one name. Those that are the same in both builds belong together, and the others
+/// in their order.
 fn compare<'c>(options: &Options, old: Named<'c>, new: Named<'c>) -> Comparison<'c> {
     let mut found = Comparison { changed: Vec::new(), only_old: Vec::new(), only_new: Vec::new(), same: 0 };
     for (&name, before) in &old.1 {
@@ -76,15 +80,27 @@ fn compare<'c>(options: &Options, old: Named<'c>, new: Named<'c>) -> Comparison<
             found.only_old.push(name);
             continue;
         };
-        for (&before, &after) in before.iter().zip(after) {
-            match diff((old.0.types(), before), (new.0.types(), after), options.line_size) {
-                Some(difference) if !difference.is_empty() => found.changed.push((name, difference)),
-                Some(_) => found.same += 1,
-                None => {}
+        let difference = |before: TypeId, after: TypeId| {
+            diff((old.0.types(), before), (new.0.types(), after), options.line_size)
+        };
+        let (mut left, mut after) = (Vec::new(), after.clone());
+        for &before in before {
+            let is_same = |id: &TypeId| difference(before, *id).is_some_and(|found| found.is_empty());
+            match after.iter().take(MOST_OF_ONE_NAME).position(is_same) {
+                Some(at) => {
+                    after.remove(at);
+                    found.same += 1;
+                }
+                None => left.push(before),
             }
         }
+        let changed = left.iter().zip(&after).filter_map(|(&before, &after)| difference(before, after));
+        found.changed.extend(changed.map(|difference| (name, difference)));
+        found.only_old.extend(left.iter().skip(after.len()).map(|_| name));
+        found.only_new.extend(after.iter().skip(left.len()).map(|_| name));
     }
-    found.only_new = new.1.keys().filter(|name| !old.1.contains_key(*name)).copied().collect();
+    found.only_new.extend(new.1.keys().filter(|name| !old.1.contains_key(*name)).copied());
+    found.only_new.sort_unstable();
     found
 }
 
@@ -102,13 +118,17 @@ fn text(old: &Subject, new: &Subject, found: &Comparison<'_>) -> String {
             let _ = match change {
                 Change::Added { name, offset } => writeln!(out, "    added    {name} at {offset}"),
                 Change::Removed { name, offset } => writeln!(out, "    removed  {name}, was at {offset}"),
-                Change::Moved { name, from, to, lines: None } => {
-                    writeln!(out, "    moved    {name} {from} -> {to}")
+                Change::Moved { name, from, to, bits, lines } => {
+                    let (from_bit, to_bit) = bits.map_or_else(Default::default, |(from, to)| {
+                        (format!(" bit {from}"), format!(" bit {to}"))
+                    });
+                    let lines = lines.map_or_else(String::new, |(from, to)| format!(", line {from} -> {to}"));
+                    writeln!(out, "    moved    {name} {from}{from_bit} -> {to}{to_bit}{lines}")
                 }
-                Change::Moved { name, from, to, lines: Some((before, after)) } => {
-                    writeln!(out, "    moved    {name} {from} -> {to}, line {before} -> {after}")
+                Change::Resized { name, from, to, is_in_bits } => {
+                    let unit = if *is_in_bits { " bits" } else { "" };
+                    writeln!(out, "    resized  {name} {from} -> {to}{unit}")
                 }
-                Change::Resized { name, from, to } => writeln!(out, "    resized  {name} {from} -> {to}"),
             };
         }
     }

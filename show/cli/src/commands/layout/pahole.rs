@@ -93,9 +93,11 @@ impl Printer<'_> {
             let is_struct = self.types.get(row.ty).is_some_and(|ty| {
                 matches!(&ty.kind, TypeKind::Aggregate(aggregate) if aggregate.kind != AggregateKind::Union)
             });
-            if row.inner_padding_bytes > 0 && is_struct {
-                paddings.push(row.inner_padding_bytes);
-                let bytes = plural(row.inner_padding_bytes, "byte");
+            // pahole counts all of it.
+            let padding_bytes = row.inner_padding_bytes + row.reused_padding_bytes;
+            if padding_bytes > 0 && is_struct {
+                paddings.push(padding_bytes);
+                let bytes = plural(padding_bytes, "byte");
                 notes.push(format!("XXX last struct has {bytes} of padding"));
             }
             let gap = layout.rows.get(number + 1).map(|next| next.gap_before).unwrap_or_default();
