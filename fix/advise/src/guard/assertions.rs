@@ -1,7 +1,7 @@
 //! The promises of a guard, as assertions in the language of the code: a build that breaks a promise then fails by
 //! itself.
 
-use crate::guard::lock::{Group, Lock, find_member};
+use crate::guard::lock::{Group, Lock, find_member, member_place};
 use lineup_model::types::{Language, TypeId, TypeKind, Types};
 use std::fmt::Write as _;
 
@@ -44,27 +44,36 @@ fn c(lock: &Lock, types: &Types) -> String {
          #ifndef LINEUP_ASSERT\n# ifdef __cplusplus\n#  define LINEUP_ASSERT static_assert\n# else\n\
          #  define LINEUP_ASSERT _Static_assert\n# endif\n#endif\n",
     );
-    for group in &lock.groups {
+    for (number, group) in lock.groups.iter().enumerate() {
         let pointer = if group.data_model == "LP64" { 8 } else { 4 };
         let _ = writeln!(
             text,
             "#if __SIZEOF_POINTER__ == {pointer} && (!defined(LINEUP_LINE_SIZE) || LINEUP_LINE_SIZE == {})",
             group.line_bytes
         );
-        text += &group_in_c(group, types, "LINEUP_ASSERT");
+        let mut spelled = c_spelling(types, &group.type_name);
+        if spelled.contains(',') {
+            // The preprocessor would take a comma of a template for the end of an argument.
+            let short = format!("lineup_asserted_{number}");
+            let _ = writeln!(text, "typedef {spelled} {short};");
+            spelled = short;
+        }
+        text += &group_in_c(group, types, (&spelled, "LINEUP_ASSERT"));
         text.push_str("#endif\n");
     }
     text
 }
 
-fn group_in_c(group: &Group, types: &Types, word: &str) -> String {
-    let spelled = c_spelling(types, &group.type_name);
+fn group_in_c(group: &Group, types: &Types, (spelled, word): (&str, &str)) -> String {
     let (plain, bits) = asserted(group, types);
     let line = group.line_bytes;
     let mut text = String::new();
     let Some(first) = plain.first() else { return text };
     let at = |member: &str| format!("offsetof({spelled}, {member})");
-    let end = |member: &str| format!("({} + sizeof((({spelled} *)0)->{member}) - 1)", at(member));
+    let end = |member: &str| match is_open_array(types, &group.type_name, member) {
+        true => at(member),
+        false => format!("({} + sizeof((({spelled} *)0)->{member}) - 1)", at(member)),
+    };
     for member in plain.iter().filter(|member| !group.apart.contains(member)) {
         let _ = writeln!(
             text,
@@ -144,7 +153,7 @@ fn kernel(lock: &Lock, types: &Types) -> String {
                 writeln!(text, "#if !defined({config}) && SMP_CACHE_BYTES == {}", group.line_bytes)
             }
         };
-        text += &group_in_c(group, types, "static_assert");
+        text += &group_in_c(group, types, (&spelled, "static_assert"));
         text.push_str("#endif\n");
     }
     text
@@ -194,12 +203,13 @@ fn complete(types: &Types, name: &str) -> Option<TypeId> {
 fn is_bit_field(types: &Types, type_name: &str, member: &str) -> bool {
     let named = types.by_name();
     let ids = named.get(type_name).into_iter().flatten();
-    ids.filter_map(|&id| types.aggregate(id)).any(|(_, aggregate)| {
-        aggregate
-            .members
-            .iter()
-            .any(|known| known.name.as_deref() == Some(member) && known.bit_size.is_some())
-    })
+    ids.filter_map(|&id| member_place(types, id, member)).any(|place| place.is_bit_field)
+}
+
+/// True when the named member is an array without a length, of which C gives no size.
+fn is_open_array(types: &Types, type_name: &str, member: &str) -> bool {
+    let place = complete(types, type_name).and_then(|id| member_place(types, id, member));
+    place.is_some_and(|place| place.size == 0)
 }
 
 /// The C spelling of a type that debug info calls `type_name`: `struct name`, or the typedef's own name. C++ knows

@@ -253,18 +253,29 @@ fn home_line<'p>(places: impl Iterator<Item = &'p (&'p str, u64, u64, u64)>) -> 
 
 /// Offset and size in bytes of `outer.inner`; members of anonymous members count as the type's own.
 pub(crate) fn find_member(types: &Types, id: TypeId, path: &str) -> Option<(u64, u64)> {
-    let (head, rest) = path.split_once('.').map_or((path, None), |(head, rest)| (head, Some(rest)));
-    let (offset, size, ty) = find_direct(types, id, head, 0)?;
-    match rest {
-        None => Some((offset, size)),
-        Some(rest) => {
-            let (inner, size) = find_member(types, ty, rest)?;
-            Some((offset.checked_add(inner)?, size))
-        }
-    }
+    member_place(types, id, path).map(|place| (place.offset, place.size))
 }
 
-fn find_direct(types: &Types, id: TypeId, name: &str, depth: u32) -> Option<(u64, u64, TypeId)> {
+/// The place of a member that a lock names.
+pub(crate) struct MemberPlace {
+    /// In bytes.
+    offset: u64,
+    /// In bytes; 0 for a flexible array.
+    pub(crate) size: u64,
+    ty: TypeId,
+    pub(crate) is_bit_field: bool,
+}
+
+/// The place of `outer.inner`.
+pub(crate) fn member_place(types: &Types, id: TypeId, path: &str) -> Option<MemberPlace> {
+    let (head, rest) = path.split_once('.').map_or((path, None), |(head, rest)| (head, Some(rest)));
+    let outer = find_direct(types, id, head, 0)?;
+    let Some(rest) = rest else { return Some(outer) };
+    let inner = member_place(types, outer.ty, rest)?;
+    Some(MemberPlace { offset: outer.offset.checked_add(inner.offset)?, ..inner })
+}
+
+fn find_direct(types: &Types, id: TypeId, name: &str, depth: u32) -> Option<MemberPlace> {
     let (_, aggregate) = types.aggregate(id).filter(|_| depth < 32)?;
     for member in &aggregate.members {
         let Some(bits) = member.offset_bits else { continue };
@@ -273,12 +284,13 @@ fn find_direct(types: &Types, id: TypeId, name: &str, depth: u32) -> Option<(u64
                 Some(width) => (bits % 8 + u64::from(width)).div_ceil(8),
                 None => types.size_bytes(member.ty).unwrap_or(0),
             };
-            return Some((bits / 8, size, member.ty));
+            let is_bit_field = member.bit_size.is_some();
+            return Some(MemberPlace { offset: bits / 8, size, ty: member.ty, is_bit_field });
         }
         if member.name.is_none()
-            && let Some((inner, size, ty)) = find_direct(types, member.ty, name, depth + 1)
+            && let Some(inner) = find_direct(types, member.ty, name, depth + 1)
         {
-            return Some(((bits / 8).checked_add(inner)?, size, ty));
+            return Some(MemberPlace { offset: (bits / 8).checked_add(inner.offset)?, ..inner });
         }
     }
     None
