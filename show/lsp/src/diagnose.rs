@@ -115,7 +115,8 @@ fn holes(view: &View<'_>, declared: &Declared) -> Vec<(Range<usize>, String)> {
         let hole = figure::counted(row.gap_before.bytes, "byte");
         found.push((bytes, format!("a hole of {hole} before {}, at offset {from}", plain(name))));
     }
-    if view.layout.padding.bytes > 0 {
+    // A class without members has a byte all the same.
+    if view.layout.padding.bytes > 0 && !view.layout.rows.is_empty() {
         let padding = figure::counted(view.layout.padding.bytes, "byte");
         found.push((declared.name_bytes.clone(), format!("{padding} of padding at the end")));
     }

@@ -128,7 +128,7 @@ fn holes(view: &View<'_>) -> Option<String> {
     if layout.hole_bits() > 0 {
         told.push(format!("{} unused between bit-fields", figure::counted(layout.hole_bits(), "bit")));
     }
-    if layout.padding.bytes > 0 {
+    if layout.padding.bytes > 0 && !layout.rows.is_empty() {
         told.push(format!("{} of padding at the end", figure::counted(layout.padding.bytes, "byte")));
     }
     let straddling: Vec<String> =

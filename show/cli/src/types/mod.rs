@@ -5,4 +5,5 @@ pub(crate) mod guard;
 pub(crate) mod index;
 pub(crate) mod opening;
 pub(crate) mod select;
+mod spelling;
 pub(crate) mod subject;

@@ -1,6 +1,7 @@
 //! Selects the types that the user means.
 
 use crate::terminal::errors::UnknownName;
+use crate::types::spelling::{Shortened, common_spelling, with_part};
 use crate::types::subject::Subject;
 use lineup_debuginfo::{is_meant, nearest};
 use lineup_model::types::{TypeId, TypeKind, Types};
@@ -74,58 +75,29 @@ pub(crate) fn meant_by(types: &Types, id: TypeId) -> Option<TypeId> {
     (!aggregate.is_declaration).then_some(target)
 }
 
-/// The name of a template's instance in a form common to both compilers' spellings: `Ring<short int, 5u>` and
-/// `Ring<short, 5>`.
-fn common_spelling(name: &str) -> String {
-    let mut spelling = String::new();
-    let mut words: Vec<&str> = Vec::new();
-    let is_part = |character: char| character.is_alphanumeric() || character == '_';
-    for word in name.split_inclusive(|character| !is_part(character)) {
-        let end = word.find(|character| !is_part(character)).unwrap_or(word.len());
-        let (word, rest) = word.split_at(end);
-        words.extend((!word.is_empty()).then_some(word));
-        if rest == " " {
-            continue;
-        }
-        spelling += &plain_integer(&words);
-        spelling += rest;
-        words.clear();
-    }
-    spelling + &plain_integer(&words)
-}
-
-/// The words of a type of integers without redundant ones, in one order.
-fn plain_integer(words: &[&str]) -> String {
-    const OF_INTEGERS: [&str; 6] = ["unsigned", "signed", "long", "short", "int", "char"];
-    if words.is_empty() || !words.iter().all(|word| OF_INTEGERS.contains(word)) {
-        return words.iter().map(|word| number(word)).collect::<Vec<_>>().join(" ");
-    }
-    let is_plain = |word: &&&str| match **word {
-        "int" => !words.iter().any(|other| ["long", "short"].contains(other)),
-        "signed" => words.contains(&"char"),
-        _ => true,
-    };
-    let mut plain: Vec<&str> = words.iter().filter(is_plain).copied().collect();
-    plain.sort_by_key(|word| OF_INTEGERS.iter().position(|known| known == word));
-    if plain == ["unsigned"] { "unsigned int".to_owned() } else { plain.join(" ") }
-}
-
-/// A number without its suffix.
-fn number(word: &str) -> &str {
-    let digits = word.trim_end_matches(['u', 'l', 'U', 'L']);
-    if digits.parse::<u128>().is_ok() { digits } else { word }
-}
-
 fn find<'s>(subject: &'s Subject, wanted: &str) -> Vec<(&'s str, TypeId)> {
     let found = find_by(subject, &|name| (name == wanted, is_meant(name, wanted)));
-    if !found.is_empty() || !wanted.contains('<') {
+    if !found.is_empty() {
         return found;
     }
+    let found = if wanted.contains('<') { find_by_common(subject, wanted) } else { Vec::new() };
+    if found.is_empty() { find_shortened(subject, wanted) } else { found }
+}
+
+/// The types whose name the user's is in the spelling of another compiler.
+fn find_by_common<'s>(subject: &'s Subject, wanted: &str) -> Vec<(&'s str, TypeId)> {
     let common = common_spelling(wanted);
     find_by(subject, &|name| {
         let name = name.contains('<').then(|| common_spelling(name));
         name.map_or((false, false), |name| (name == common, is_meant(&name, &common)))
     })
+}
+
+/// The types whose name the user's is but for parts that sources leave out: scopes without a name, reserved inline
+/// namespaces, default arguments of templates, and packages and arguments as Go writes them.
+fn find_shortened<'s>(subject: &'s Subject, wanted: &str) -> Vec<(&'s str, TypeId)> {
+    let wanted = Shortened::new(wanted);
+    find_by(subject, &|name| wanted.is_meant(name))
 }
 
 /// The types for which `named` returns that their name is exactly it, or it without its beginning or end.
@@ -147,9 +119,15 @@ fn find_by<'s>(subject: &'s Subject, named: &dyn Fn(&str) -> (bool, bool)) -> Ve
     if exact.is_empty() { by_last_part } else { exact }
 }
 
+/// The number of names that a message about an unknown one shows.
+const MOST_NEAR: usize = 5;
+
 fn unknown(subject: &Subject, wanted: &str) -> UnknownName {
     let types = subject.types();
-    if let Some((_, ty)) = types.iter().find(|(_, ty)| ty.name.as_deref() == Some(wanted)) {
+    let named = |is_named: &dyn Fn(&str) -> bool| {
+        types.iter().find(|(_, ty)| ty.name.as_deref().is_some_and(is_named)).map(|(_, ty)| ty)
+    };
+    if let Some(ty) = named(&|name| name == wanted).or_else(|| named(&|name| is_meant(name, wanted))) {
         return UnknownName(match &ty.kind {
             TypeKind::Aggregate(_) => format!(
                 "{wanted} is only declared in {}; look in a file whose code uses its members",
@@ -159,36 +137,14 @@ fn unknown(subject: &Subject, wanted: &str) -> UnknownName {
         });
     }
     let names: Vec<&str> = all(subject).into_iter().map(|(name, _)| name).collect();
-    let near = nearest(wanted, names, 5);
+    let mut near = with_part(wanted, &names, MOST_NEAR);
+    if near.is_empty() {
+        near = nearest(wanted, names, MOST_NEAR);
+    }
     let advice = if near.is_empty() {
         "`lineup layout FILE` lists all types".to_owned()
     } else {
         format!("did you mean {}?", near.join(", "))
     };
     UnknownName(format!("no type {wanted} in {}; {advice}", subject.path.display()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::common_spelling;
-
-    #[test]
-    fn spellings_of_both_compilers_come_to_one() {
-        for (one, other) in [
-            ("lab::Ring<short int, 5>", "lab::Ring<short, 5>"),
-            ("Map<long unsigned int, Box<unsigned char> >", "Map<unsigned long, Box<unsigned char>>"),
-            ("Few<long long unsigned int, 3u>", "Few<unsigned long long, 3>"),
-            ("Ref<unsigned int *const>", "Ref<unsigned *const>"),
-        ] {
-            assert_eq!(common_spelling(one), common_spelling(other));
-        }
-        for (one, other) in [
-            ("Ring<short, 5>", "Ring<short, 6>"),
-            ("Ring<signed char>", "Ring<char>"),
-            ("Ring<long>", "Ring<long long>"),
-            ("Ring<unsigned>", "Ring<int>"),
-        ] {
-            assert_ne!(common_spelling(one), common_spelling(other));
-        }
-    }
 }

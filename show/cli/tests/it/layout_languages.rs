@@ -382,3 +382,249 @@ fn a_null_pointer_has_the_size_of_a_pointer() {
         assert_eq!(member(&ty, "none")["size_bytes"], 8, "{}: {ty}", compiler.0);
     }
 }
+
+const COMDAT: &str = "
+#include <cstdio>
+#include <cstddef>
+namespace a { struct Slot { char c; struct Deep { long l; char d; } deep; }; }
+template<class T> struct Ring { T t; a::Slot slots[2]; };
+Ring<short> ring; a::Slot::Deep deep;
+int main() {
+    std::printf(\"%zu %zu %zu %zu %zu\\n\", sizeof(a::Slot), offsetof(a::Slot, deep), sizeof(a::Slot::Deep), sizeof(ring),
+        offsetof(Ring<short>, slots));
+}
+";
+
+/// In object files each type unit has a section of its own, all of one name.
+#[test]
+fn type_units_of_object_files_and_split_files_are_all_read() {
+    let folder = Folder::new();
+    let cc = ("g++", "g++");
+    let Some(program) = folder.compile(cc, ("units.cc", COMDAT), &["-g"]) else { return };
+    let right = printed(&program);
+    let check = |file: &Path, how: &str| {
+        let (slot, deep, ring) = (one(file, "a::Slot"), one(file, "Slot::Deep"), one(file, "Ring"));
+        let numbers = [
+            &slot["size_bytes"],
+            &member(&slot, "deep")["offset_bytes"],
+            &deep["size_bytes"],
+            &ring["size_bytes"],
+            &member(&ring, "slots")["offset_bytes"],
+        ];
+        assert_eq!(numbers.map(|number| number.as_u64().expect("a number")).to_vec(), right, "{how}");
+    };
+    for compiler in [cc, ("clang++", "clang")] {
+        for version in ["-gdwarf-4", "-gdwarf-5"] {
+            for more in ["-gz=none", "-gz=zlib"] {
+                let flags = ["-c", version, more, "-fdebug-types-section"];
+                let how = format!("{} {version} {more}", compiler.0);
+                if let Some(object) = folder.compile(compiler, ("units.cc", COMDAT), &flags) {
+                    check(&object, &how);
+                }
+            }
+            let flags = [version, "-gsplit-dwarf", "-fdebug-types-section"];
+            if let Some(program) = folder.compile(compiler, ("units.cc", COMDAT), &flags) {
+                check(&program, &format!("{} {version} split", compiler.0));
+                let dwo = |entry: std::io::Result<std::fs::DirEntry>| {
+                    let path = entry.expect("an entry").path();
+                    path.extension().is_some_and(|extension| extension == "dwo").then_some(path)
+                };
+                let split = std::fs::read_dir(folder.0.path()).expect("a folder").find_map(dwo);
+                let split = split.expect("a split file");
+                check(&split, &format!("{} {version} alone", compiler.0));
+                std::fs::remove_file(split).expect("a writable folder");
+            }
+        }
+    }
+}
+
+const SHARED: &str = "
+#include <stdio.h>
+#include <stddef.h>
+struct pair { char c; long l; };
+struct table { struct pair pairs[3]; struct table *next; int used; } table;
+struct index { struct table *tables; struct pair first; char last; } index_;
+int main(void) { printf(\"%zu %zu %zu\\n\", sizeof(struct table), offsetof(struct table, used), sizeof(struct index)); }
+";
+
+/// dwz writes links to what it moves to a shared file in GNU's form, or as DWARF 5 has them.
+#[test]
+fn a_supplementary_file_of_dwarf_5_is_read() {
+    let folder = Folder::new();
+    let Some(program) = folder.compile(("gcc", "gcc"), ("shared.c", SHARED), &["-g"]) else { return };
+    let right = printed(&program);
+    let copies = ["one", "two"].map(|name| folder.0.path().join(name));
+    for copy in &copies {
+        std::fs::copy(&program, copy).expect("a writable folder");
+    }
+    let arguments = ["--dwarf-5", "-m", "shared.debug", "one", "two"];
+    match Command::new("dwz").args(arguments).current_dir(folder.0.path()).status() {
+        Err(_) if std::env::var_os("CI").is_none() => return println!("skipped: apt install dwz"),
+        status => assert!(status.expect("dwz; apt install dwz").success()),
+    }
+    for copy in &copies {
+        let (table, index) = (one(copy, "table"), one(copy, "index"));
+        let numbers = [&table["size_bytes"], &member(&table, "used")["offset_bytes"], &index["size_bytes"]];
+        assert_eq!(numbers.map(|number| number.as_u64().expect("a number")).to_vec(), right);
+        assert_eq!(member(&index, "first")["type"], "struct pair");
+    }
+}
+
+/// A file that dwz made for several programs also holds types that only others of them have.
+#[test]
+fn types_of_other_programs_in_a_supplementary_file_are_left_out() {
+    let folder = Folder::new();
+    let others = SHARED.replace("index", "list").replace("table", "heap").replace("pair", "cell");
+    for (name, source) in [("one", SHARED), ("two", SHARED), ("three", &others), ("four", &others)] {
+        let Some(program) = folder.compile(("gcc", "gcc"), ("shared.c", source), &["-g"]) else { return };
+        std::fs::rename(program, folder.0.path().join(name)).expect("a writable folder");
+    }
+    let arguments = ["-m", "shared.debug", "one", "two", "three", "four"];
+    match Command::new("dwz").args(arguments).current_dir(folder.0.path()).status() {
+        Err(_) if std::env::var_os("CI").is_none() => return println!("skipped: apt install dwz"),
+        status => assert!(status.expect("dwz; apt install dwz").success()),
+    }
+    let names = |file: &str| {
+        let all = shown(&folder.0.path().join(file), &[]);
+        all.into_iter().map(|(name, _)| name).filter(|name| !name.starts_with('_')).collect::<Vec<_>>()
+    };
+    assert_eq!(names("two"), ["index", "pair", "table"]);
+    assert_eq!(names("three"), ["cell", "heap", "list"]);
+}
+
+const RANGES: &str = "
+with Ada.Text_IO; use Ada.Text_IO;
+procedure Program is
+   type Small is range 0 .. 100;
+   type Wide is mod 2**40;
+   type Fix is delta 0.01 range 0.0 .. 100.0;
+   type Flags is array (1 .. 13) of Boolean with Pack;
+   type Loose is array (1 .. 13) of Boolean;
+   type Smalls is array (1 .. 9) of Small;
+   type Two is array (1 .. 5) of Small with Component_Size => 16;
+   subtype Few is Integer range 1 .. 8;
+   type R is record A : Small; N : Natural; B : Wide; C : Flags; D : Loose; E : Smalls; F : Two; G : Few; H : Fix; I : Small; end record;
+   X : R;
+begin
+   X.G := 3;
+   Put_Line (Integer'Image (X'Size / 8) & Integer'Image (X.N'Position) & Integer'Image (X.B'Position) & Integer'Image (X.D'Position)
+      & Integer'Image (X.E'Position) & Integer'Image (X.F'Position) & Integer'Image (X.G'Position) & Integer'Image (X.I'Position));
+   Put_Line (Integer'Image (X.A'Size / 8) & Integer'Image (X.N'Size / 8) & Integer'Image (X.B'Size / 8) & Integer'Image (X.C'Size / 8)
+      & Integer'Image (X.D'Size / 8) & Integer'Image (X.E'Size / 8) & Integer'Image (X.F'Size / 8) & Integer'Image (X.G'Size / 8)
+      & Integer'Image (X.H'Size / 8) & Integer'Image (X.I'Size / 8));
+end Program;
+";
+
+/// Ada's numbers are ranges of others, and elements of packed arrays are closer together than their type is long.
+#[test]
+fn ranges_and_packed_arrays_of_ada_have_their_sizes() {
+    let folder = Folder::new();
+    std::fs::write(folder.0.path().join("program.adb"), RANGES).expect("a writable folder");
+    let built =
+        Command::new("gnatmake").args(["-q", "-g", "program.adb"]).current_dir(folder.0.path()).output();
+    match built {
+        Err(_) if std::env::var_os("CI").is_none() => return println!("skipped: apt install gnat"),
+        built => assert!(built.expect("gnatmake; apt install gnat").status.success()),
+    }
+    let program = folder.0.path().join("program");
+    let ty = one(&program, "program__r");
+    let number = |value: &Value| value.as_u64().unwrap_or_else(|| panic!("{value} in {ty}"));
+    let mut numbers = vec![number(&ty["size_bytes"])];
+    numbers
+        .extend(["n", "b", "d", "e", "f", "g", "i"].map(|name| number(&member(&ty, name)["offset_bytes"])));
+    let all = ["a", "n", "b", "c", "d", "e", "f", "g", "h", "i"];
+    numbers.extend(all.map(|name| number(&member(&ty, name)["size_bytes"])));
+    assert_eq!(numbers, printed(&program), "{ty}");
+    assert_eq!(member(&ty, "a")["type"], "program__small");
+    assert_eq!(member(&ty, "n")["type"], "natural");
+}
+
+const ATOMIC: &str = "
+#include <stdio.h>
+#include <stddef.h>
+struct three { char a, b, c; };
+struct wide { char c; struct three plain; _Atomic struct three one; char d; _Atomic(struct three) two; long last; } v;
+int main(void) {
+    printf(\"%zu %zu %zu %zu\\n\", sizeof(struct wide), offsetof(struct wide, one), offsetof(struct wide, two), offsetof(struct wide, last));
+}
+";
+
+/// Clang makes `_Atomic` members longer than their type, and writes them like bit-fields.
+#[test]
+fn atomic_members_are_no_bit_fields() {
+    let folder = Folder::new();
+    for version in ["-gdwarf-3", "-gdwarf-4", "-gdwarf-5"] {
+        let Some(program) = folder.compile(("clang", "clang"), ("a.c", ATOMIC), &[version]) else { continue };
+        let ty = one(&program, "wide");
+        let number = |value: &Value| value.as_u64().expect("a number");
+        let mut numbers = vec![number(&ty["size_bytes"])];
+        numbers.extend(["one", "two", "last"].map(|name| number(&member(&ty, name)["offset_bytes"])));
+        assert_eq!(numbers, printed(&program), "{version}");
+        assert_eq!(member(&ty, "one")["bit_size"], Value::Null, "{version}: {ty}");
+    }
+}
+
+const INTERFACES: &str = "
+#include <cstdio>
+#include <vector>
+namespace hidden { namespace { struct Slot { char c; int i; }; } hidden::Slot slot; }
+namespace hidden { struct Later; Later *later; }
+struct Runs { virtual void run(); }; void Runs::run() {}
+struct Task : virtual Runs { int x; void run() override; }; void Task::run() {}
+struct Header { virtual void f(); int kind; }; void Header::f() {}
+struct Body : Header { int len; }; Body body; Task task; std::vector<bool> bits;
+int main() { std::printf(\"%zu %zu\\n\", sizeof(Task), sizeof(Body)); return hidden::slot.i; }
+";
+
+/// A virtual base holds the pointer to the table that its heirs have no member for, and padding of bases is reused.
+#[test]
+fn room_that_base_classes_use_is_no_hole_and_short_names_are_found() {
+    let folder = Folder::new();
+    for compiler in [("g++", "g++"), ("clang++", "clang")] {
+        let flags = ["-g", "-fstandalone-debug"];
+        let flags = if compiler.0 == "g++" { &flags[..1] } else { &flags[..] };
+        let Some(program) = folder.compile(compiler, ("a.cc", INTERFACES), flags) else { continue };
+        let (task, body) = (one(&program, "Task"), one(&program, "Body"));
+        let sizes = [&task, &body].map(|ty| ty["size_bytes"].as_u64().expect("a size"));
+        assert_eq!(sizes.to_vec(), printed(&program));
+        assert_eq!(member(&task, "x")["hole_before_bytes"], 0, "{task}");
+        let members = body["members"].as_array().expect("members");
+        assert!(members.iter().all(|member| member["inner_padding_bytes"] == 0), "{body}");
+        assert_eq!(one(&program, "hidden::Slot")["size_bytes"], 8);
+        assert_eq!(shown(&program, &["std::vector<bool>"])[0].1["size_bytes"], 40);
+        let file = program.to_str().expect("a UTF-8 path");
+        let output = lineup(&["layout", file, "outer::Task"]);
+        assert!(String::from_utf8_lossy(&output.stderr).contains("did you mean Task?"), "{output:?}");
+        let output = lineup(&["layout", file, "Later"]);
+        assert!(String::from_utf8_lossy(&output.stderr).contains("Later is only declared"), "{output:?}");
+    }
+}
+
+const ASSERTED: &str = "
+template<class K, int N> struct Map { K key; struct { unsigned hash : 3; unsigned rest : 29; }; int size[N]; };
+struct Text { int len; char bytes[]; };
+Map<long, 4> map; Text *text;
+int main() { return map.size[0] + (text != nullptr); }
+";
+
+/// Commas in the names of templates, bit-fields inside nameless structs and arrays without a length compile.
+#[test]
+fn assertions_about_templates_and_open_arrays_compile() {
+    let folder = Folder::new();
+    let Some(program) = folder.compile(("g++", "g++"), ("a.cc", ASSERTED), &["-g"]) else { return };
+    let group = |ty: &str, members: &str| {
+        let head = format!("[[group]]\ntype = \"{ty}\"\nline_bytes = 64\ndata_model = \"LP64\"\n");
+        format!("{head}members = [{members}]\n")
+    };
+    let map = one(&program, "Map")["name"].as_str().expect("a name").to_owned();
+    let lock = folder.0.path().join("lineup.lock");
+    let groups = group(&map, "\"key\", \"hash\", \"size\"") + &group("Text", "\"len\", \"bytes\"");
+    std::fs::write(&lock, format!("schema = \"lineup.lock/1\"\n{groups}")).expect("a writable folder");
+    let [lock, file] = [&lock, &program].map(|path| path.to_str().expect("a UTF-8 path"));
+    let output = lineup(&["layout", file, "--check", lock, "--static-asserts=c"]);
+    assert!(output.status.success(), "{output:?}");
+    let asserts = String::from_utf8(output.stdout).expect("UTF-8");
+    assert!(asserts.contains("/* bit-field hash belongs to the same line */"), "{asserts}");
+    let checked = format!("{ASSERTED}{asserts}");
+    folder.compile(("g++", "g++"), ("b.cc", &checked), &["-c"]);
+}

@@ -553,7 +553,7 @@ const TEMPLATE: &str = "template <class T> struct Box {
 	T v;
 	char end;
 };
-Box<int> ints; Box<double> doubles; Box<char> chars;
+Box<int> ints; Box<double> doubles; Box<char> chars; struct Nothing {} nothing;
 int main() { return ints.c + doubles.c + chars.c; }
 ";
 
