@@ -398,6 +398,8 @@ struct Base { virtual ~Base() {} long l; char c; static int count; };
 struct Other { int o; };
 struct Derived : Base, virtual Other { int d; template <class T> T get(T t) const { return t + d; } };
 template <class T> struct Box { T value; char tag; };
+enum class Level : short;
+struct Gauge { Level level; int value; } gauge;
 Box<double> box;
 int Base::count;
 __attribute__((noinline)) int run(Derived &d, int n) { return d.get(n); }
@@ -422,6 +424,8 @@ fn cpp_classes_have_bases_static_members_and_qualified_names() {
     assert_eq!(roles("app::Derived"), [MemberRole::Base, MemberRole::VirtualBase, MemberRole::Field]);
     assert_eq!(named("app::Derived").members[1].offset_bits, None);
     assert_eq!(roles("app::Box<double>").len(), 2);
+    let level = named("app::Gauge").members[0].ty;
+    assert_eq!(info.types().size_bytes(level), Some(2), "of an enumeration that is only declared");
     // Overloads, by short name; one of them by its parameters and by its mangled name.
     let count = |name: &str| match info.find_functions(name) {
         FoundFunctions::OutOfLine(found) => found.len(),

@@ -350,7 +350,8 @@ impl Writer<'_, '_> {
         };
         Type {
             name,
-            size_bytes: if is_declaration {
+            // An enumeration that is only declared has a size all the same: that of the type it is declared with.
+            size_bytes: if is_declaration && ty.kind != RawKind::Enum {
                 None
             } else {
                 detail.descriptor_bytes.or_else(|| self.size(ty, rest.size)).or_else(|| strided_bytes(detail))
