@@ -156,6 +156,14 @@ fn judged_by_hand(proposals: &[&Proposal]) -> String {
     if judged.is_empty() { judged } else { format!("\nJudged harmless by hand:\n{judged}") }
 }
 
+/// Whether a figure of the study fell that a commit message names, or threads took less time on some number of CPUs.
+pub fn is_anything_better(report: &StudyReport) -> bool {
+    let points = report.contention.iter().flat_map(|contention| &contention.points);
+    let is_faster =
+        points.flat_map(|point| &point.regions).any(|region| region.time.all_calls.ratio_high < 1.0);
+    is_faster || !changes(report)[0].is_empty()
+}
+
 /// The figures that fell and those that rose, a line each.
 fn changes(report: &StudyReport) -> [Vec<String>; 2] {
     let mut lists = [Vec::new(), Vec::new()];

@@ -37,5 +37,7 @@ pub mod threads;
 pub mod trace;
 pub mod visible;
 
-pub use commit_message::{commit_message, hints_message, kernel_order_message, series_message};
+pub use commit_message::{
+    commit_message, hints_message, is_anything_better, kernel_order_message, series_message,
+};
 pub use error::ReportError;

@@ -16,6 +16,7 @@ pub(super) fn proof(proof: Option<&ProofReport>, not_proven: Option<&str>) -> Ma
         };
     };
     html! {
+        @if let Some(reason) = not_proven { p { "Not proven: " (sentence(reason)) } }
         dl.facts {
             dt { "Effects" }
             dd { (sentence(&proof.effects_sentence())) }

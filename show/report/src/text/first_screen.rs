@@ -64,10 +64,13 @@ impl Writer {
         self.line(&format!("Study of {}", shortened(&report.title, 60)));
         self.levers(report);
         match (&report.proof, &report.not_proven) {
-            (Some(proof), _) => {
+            (Some(proof), not_proven) => {
                 self.proof(proof);
                 self.call_times_in_short(report);
                 self.contention_in_short(report);
+                if let Some(reason) = not_proven {
+                    self.line(&format!("Not proven: {}.", one_line(reason)));
+                }
             }
             (None, Some(reason)) => self.line(&format!("Not proven: {}.", one_line(reason))),
             // Levers that were compared stand above.

@@ -21,10 +21,11 @@ use crate::terminal::output;
 use crate::terminal::progress::Stages;
 use crate::types::guard;
 use anyhow::{Context, Result};
-use lineup_report::commit_message;
+use lineup_report::effects::EffectsCheck;
 use lineup_report::study::{
     CYCLES, Fact, LAYOUT, LeverReport, NotObserved, Patch, ProgramFindings, SOURCES, StudyReport,
 };
+use lineup_report::{commit_message, is_anything_better};
 use lineup_study::effects::Snapshot;
 use lineup_study::interrupt::Interrupts;
 use lineup_study::progress::Progress;
@@ -224,6 +225,14 @@ fn study(
         not_timed: timed.not_timed.clone(),
         contention,
     });
+    let mut name = name;
+    let pair = after.as_ref().filter(|_| proof.is_some()).map(|after| [&before, after]);
+    if let Some(why) = pair.and_then(|pair| unproven_because(&report, pair)) {
+        name = UNPROVEN;
+        let left = Left { patch: Some(name), ..left };
+        report.commands = outputs::commands(plan, before.program(), left);
+        report.not_proven = Some(why.into());
+    }
     // The first screen has room for the first ones.
     if let Some(cut) = variant::cut_calls(&before) {
         report.not_observed.insert(0, cut);
@@ -291,6 +300,23 @@ fn few_waits(plan: &Plan, before: &Variant) -> Option<NotObserved> {
              parted; more --calls, or a --region that all threads run, may show more"
         ),
     })
+}
+
+/// The reason why a patch that was compared is not proven.
+fn unproven_because(report: &StudyReport, [before, after]: [&Variant; 2]) -> Option<&'static str> {
+    let waits = |variant: &Variant| {
+        let between = variant.recorded.explanation.between.as_ref();
+        between.map_or(0, |between| between.waits.of_line_alone_at_most())
+    };
+    let effects = report.proof.as_ref().and_then(|proof| proof.effects.as_ref());
+    // Threads that wait half as often at most have gained something, whatever the clock could see.
+    if !is_anything_better(report) && 2 * waits(after) >= waits(before) {
+        Some("nothing that was measured is better")
+    } else if effects.is_some_and(EffectsCheck::has_only_ends) {
+        Some("all that the program writes differs from run to run, so none of it was compared")
+    } else {
+        None
+    }
 }
 
 /// The coherence model's counts of waits for lines in both variants, where threads were parted.
