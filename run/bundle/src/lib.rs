@@ -13,7 +13,7 @@
 use flate2::read::GzDecoder;
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 include!(concat!(env!("OUT_DIR"), "/built.rs"));
@@ -62,13 +62,14 @@ impl Library {
         }
     }
 
-    /// The file, unpacked into the cache folder; `None` in a development build.
+    /// The file, unpacked into the cache folder, or where that cannot be written into one of this user's for temporary
+    /// files; `None` in a development build.
     ///
     /// # Errors
-    /// When it cannot be written there.
+    /// When it cannot be written to either.
     pub fn unpacked(self) -> io::Result<Option<PathBuf>> {
         let Some(packed) = self.packed() else { return Ok(None) };
-        unpack(&cache_folder()?, self.file_name(), packed).map(Some)
+        unpack_in_one(cache_folder(), &std::env::temp_dir(), self.file_name(), packed).map(Some)
     }
 }
 
@@ -85,6 +86,42 @@ pub fn cache_folder() -> io::Result<PathBuf> {
     let none =
         || io::Error::other("neither XDG_CACHE_HOME nor HOME names a folder for what can be made anew");
     Ok(given("XDG_CACHE_HOME").or_else(of_all).or_else(own).ok_or_else(none)?.join(OURS))
+}
+
+/// As [`unpack`]; where the cache folder cannot be written, in a folder of this user's among those for temporary files.
+fn unpack_in_one(
+    cache: io::Result<PathBuf>,
+    temporary: &Path,
+    name: &str,
+    packed: &[u8],
+) -> io::Result<PathBuf> {
+    let in_cache = cache.and_then(|folder| unpack(&folder, name, packed));
+    in_cache.or_else(|error| {
+        let in_temporary = private_folder(temporary).and_then(|folder| unpack(&folder, name, packed));
+        in_temporary.map_err(|second| {
+            let next = "set XDG_CACHE_HOME to a folder that you can write to";
+            io::Error::new(error.kind(), format!("{error}, and {second}; {next}"))
+        })
+    })
+}
+
+/// A folder among those for temporary files into which no other user can write: the libraries in it are loaded into
+/// programs.
+fn private_folder(temporary: &Path) -> io::Result<PathBuf> {
+    let user = rustix::process::geteuid().as_raw();
+    let folder = temporary.join(format!("lineup-{user}"));
+    let in_folder =
+        |error: io::Error| io::Error::new(error.kind(), format!("cannot make {}: {error}", folder.display()));
+    match fs::DirBuilder::new().mode(0o700).create(&folder) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(in_folder(error)),
+        _ => {}
+    }
+    // Of a link this is the link's own.
+    let data = fs::symlink_metadata(&folder).map_err(in_folder)?;
+    if data.is_dir() && data.uid() == user && data.mode() & 0o077 == 0 {
+        return Ok(folder);
+    }
+    Err(io::Error::other(format!("{} is not a folder of this user alone", folder.display())))
 }
 
 /// A file of this name with the bytes of this gzip file, in a folder that is named after them and made.
@@ -157,6 +194,28 @@ mod tests {
         assert_eq!(fs::read(&path).expect("a file"), b"first");
         assert_eq!(names(own).len(), 1, "nothing else is left there");
         assert_ne!(unpack(&folder, "libx.so", &gzip(b"second")).expect("unpacks"), path);
+    }
+
+    #[test]
+    fn without_a_cache_folder_it_is_unpacked_into_a_folder_that_others_cannot_write_to() {
+        let home = tempfile::tempdir().expect("a folder");
+        let file = home.path().join("a-file");
+        fs::write(&file, "").expect("writes");
+        let unpack = || unpack_in_one(Ok(file.join("below")), home.path(), "libx.so", &gzip(b"first"));
+        let path = unpack().expect("unpacks");
+        assert_eq!(fs::read(&path).expect("a file"), b"first");
+        let own = path.parent().and_then(Path::parent).expect("a folder");
+        assert_eq!(fs::metadata(own).expect("a folder").permissions().mode() & 0o777, 0o700);
+        assert_eq!(unpack().expect("is there"), path);
+
+        fs::set_permissions(own, fs::Permissions::from_mode(0o770)).expect("own");
+        let refused = unpack().expect_err("others can write there").to_string();
+        assert!(refused.contains("of this user alone; set XDG_CACHE_HOME"), "{refused}");
+        let elsewhere = home.path().join("elsewhere");
+        fs::rename(own, &elsewhere).expect("renames");
+        fs::set_permissions(&elsewhere, fs::Permissions::from_mode(0o700)).expect("own");
+        std::os::unix::fs::symlink(&elsewhere, own).expect("a link");
+        assert!(unpack().is_err(), "a link may lead anywhere");
     }
 
     #[test]
