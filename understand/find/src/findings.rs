@@ -82,7 +82,11 @@ pub struct Findings {
     pub clock_event: Option<ClockEvent>,
     /// The bursts of a process that ran already; `None` of a whole run.
     pub bursts: Option<Bursts>,
-    /// Further notes.
+    /// The note that processes were forked off, of which nothing was counted: a server may do all of its work there.
+    /// Without it the other figures mislead, so that reports begin with it.
+    #[serde(skip)]
+    pub forked: Option<String>,
+    /// Further notes, with that on processes.
     pub notes: Vec<String>,
 }
 

@@ -279,6 +279,7 @@ impl Work<'_, '_> {
             clock_samples: (self.samples() > 0).then(|| self.samples()),
             clock_event: None,
             bursts: None,
+            forked: self.forked(),
             notes: self.notes(all_cycles),
         };
         findings.ranking = footprints::ranking(&findings);

@@ -45,6 +45,7 @@ fn lead(findings: &Findings) -> Markup {
     let of = |cycles: u64| share(cycles as f64 / all.max(1) as f64);
     html! {
         @for line in findings.bursts.iter().flat_map(words::bursts) { p.muted { (shortened(&line, SENTENCE)) "." } }
+        @if let Some(forked) = &findings.forked { p { b.worse { (shortened(forked, SENTENCE)) } "." } }
         @if let Some(unjudged) = words::unjudged(findings) { p { b.worse { (shortened(&unjudged, SENTENCE)) } "." } }
         p.lead {
             (whole(findings.instructions)) " instructions, " (whole(all)) " cycles of modelled stalls: "
@@ -383,6 +384,6 @@ fn measured(findings: &Findings) -> Markup {
                 dt { "of data stalls: " (class.class) } dd { (share(class.share)) }
             }
         }
-        @for note in &findings.notes { p { b { (shortened(note, SENTENCE)) } } }
+        @for note in findings.notes.iter().filter(|note| Some(*note) != findings.forked.as_ref()) { p { b { (shortened(note, SENTENCE)) } } }
     }
 }

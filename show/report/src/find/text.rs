@@ -71,7 +71,8 @@ pub fn find_text(findings: &Findings, top: usize, style: TextStyle) -> String {
     contexts_text(&mut out, findings, top, style);
     functions_text(&mut out, findings, top, style);
     pages_text(&mut out, findings, top, style);
-    for note in &findings.notes {
+    // That on forked processes stands at the top.
+    for note in findings.notes.iter().filter(|note| Some(*note) != findings.forked.as_ref()) {
         let _ = writeln!(out, "note: {}", one_line(note));
     }
     out
@@ -112,6 +113,9 @@ fn footprint_text(out: &mut String, findings: &Findings, footprint: &Footprint) 
 }
 
 fn head(out: &mut String, findings: &Findings) {
+    if let Some(forked) = &findings.forked {
+        let _ = writeln!(out, "{forked}");
+    }
     if let Some(unjudged) = words::unjudged(findings) {
         let _ = writeln!(out, "{unjudged}");
     }

@@ -272,6 +272,7 @@ fn findings() -> Findings {
         ],
         clock_samples: None,
         clock_event: None,
+        forked: None,
         bursts: Some(Bursts {
             taken: BurstsTaken { process: 7, bursts: 9, kept: 9, ..BurstsTaken::default() },
             shares: BurstShares {

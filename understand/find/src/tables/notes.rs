@@ -48,9 +48,9 @@ impl Work<'_, '_> {
             )),
             _ => None,
         };
-        self.uncounted()
+        self.forked()
             .into_iter()
-            .chain(self.forked())
+            .chain(self.uncounted())
             .chain(failed)
             .chain(in_turn)
             .chain(told)
@@ -71,8 +71,8 @@ impl Work<'_, '_> {
         (!is_guest && !is_told).then(|| format!("where objects were allocated is not known: {why}"))
     }
 
-    /// Processes of which the native engine counted nothing: a server may do all of its work there.
-    fn forked(&self) -> Option<String> {
+    /// The note on processes of which the native engine counted nothing.
+    pub(crate) fn forked(&self) -> Option<String> {
         let is_native = self.recorded.header.emulator == NATIVE_ENGINE && self.options.bursts.is_none();
         let forks = self.recorded.summary.iter().filter(|_| is_native).map(|summary| summary.forks).sum();
         let (subject, they) = match forks {
