@@ -26,7 +26,7 @@ pub use emulator::{
 pub use native::{Mark, TimedRegion, Times, Trial, command_of, time};
 pub use record::record;
 pub use recorded_code::RecordedCode;
-pub use regions::without_inlined;
+pub use regions::{without_call, without_inlined};
 pub use request::{BurstCost, BurstCounts, Engine, Interventions, RecordOutcome, RecordRequest};
 pub use runs::in_words;
 pub use sealing::{KeptCalls, ReducedRegion, keep_accesses, keep_same, thin_to_spread};

@@ -2,12 +2,13 @@
 
 use super::Subject;
 use crate::error::{Error, Result};
+use crate::process::run::Stopped;
 use lineup_debuginfo::{DebugInfo, FoundFunctions};
 use lineup_model::first_names;
 use lineup_model::region::{Region, RegionId, Regions};
 use lineup_recording::plan::Discovery;
 use lineup_recording::{Header, Unfollowed};
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
 
 /// Names listed at most in a message.
@@ -169,7 +170,7 @@ pub(super) fn check_called(header: &Header, discovery: &Discovery, subject: &Sub
     }
     match silent.len() {
         all if all == header.regions.len() => {
-            Err(never_called(header.regions.iter().map(|(_, region)| region), None))
+            Err(never_called(header.regions.iter().map(|(_, region)| region), subject, None, None))
         }
         _ => Ok(()),
     }
@@ -178,18 +179,63 @@ pub(super) fn check_called(header: &Header, discovery: &Discovery, subject: &Sub
 /// No region was called. `elsewhere` says what else ran, where the calls may have been made.
 pub(super) fn never_called<'r>(
     regions: impl Iterator<Item = &'r Region>,
+    subject: &Subject,
+    stopped: Option<Stopped>,
     elsewhere: Option<String>,
 ) -> Error {
     let names: Vec<&str> = regions.map(|region| region.name.as_str()).collect();
+    Error::Region(without_call(&names, subject, stopped, elsewhere))
+}
+
+/// The sentence on functions that the program did not call, with the likely reason. `stopped` says why Lineup ended the
+/// program, and `elsewhere` what else ran, where the calls may have been made.
+pub fn without_call(
+    names: &[&str],
+    subject: &Subject,
+    stopped: Option<Stopped>,
+    elsewhere: Option<String>,
+) -> String {
     let cold = names.iter().find_map(|name| Some((name, &name[..name.find(COLD)?])));
-    let next = match (cold, elsewhere) {
-        (Some((part, function)), _) => {
+    let listed = names.join(", ");
+    let what = match stopped {
+        Some(Stopped::Time) => {
+            format!("Lineup ended the program after the time of --max-seconds, before it called {listed}")
+        }
+        Some(Stopped::Driven) => {
+            format!("Lineup ended the program when its client was done, before it called {listed}")
+        }
+        _ => format!("the program ended without a call of {listed}"),
+    };
+    let next = match (cold, inlined(names, subject), elsewhere, stopped) {
+        (Some((part, function)), ..) => {
             format!("{part} is a part that {function} jumps to and nothing calls; record {function}")
         }
-        (None, Some(elsewhere)) => elsewhere,
-        (None, None) => "do its arguments lead there?".to_owned(),
+        (None, Some(inlined), elsewhere, _) => {
+            elsewhere.into_iter().fold(inlined, |said, more| format!("{said}; {more}"))
+        }
+        (None, None, Some(elsewhere), _) => elsewhere,
+        (None, None, None, Some(Stopped::Time)) => "give it more time".to_owned(),
+        (None, None, None, Some(Stopped::Driven)) => "do the client's requests lead there?".to_owned(),
+        (None, None, None, _) => "do its arguments lead there?".to_owned(),
     };
-    Error::Region(format!("the program ended without a call of {}; {next}", names.join(", ")))
+    format!("{what}; {next}")
+}
+
+/// The advice for the first of these functions that the compiler inlined somewhere: such copies are not called.
+fn inlined(names: &[&str], subject: &Subject) -> Option<String> {
+    let copies = |name: &&str| match subject.debug().find_functions(name) {
+        FoundFunctions::OutOfLine(functions) => {
+            let into: BTreeSet<String> =
+                functions.into_iter().flat_map(|function| function.inlined_into).collect();
+            (!into.is_empty()).then(|| (name.to_string(), into.into_iter().collect::<Vec<_>>()))
+        }
+        _ => None,
+    };
+    let (name, into) = names.iter().find_map(copies)?;
+    let into = first_names(&into, MOST_NAMES);
+    Some(format!(
+        "it was inlined into {into}, and such copies are not recorded: record {into}, or forbid inlining {name}"
+    ))
 }
 
 /// The suffix that compilers add to the name of a function's cold part.

@@ -38,8 +38,8 @@ pub struct Times {
     pub processes: u64,
     /// The program's running time.
     pub elapsed: Duration,
-    /// The program's end.
-    pub finished: Finished,
+    /// The program's end; `None` when a signal cut the timing short.
+    pub finished: Option<Finished>,
     /// Notes for the user.
     pub notes: Vec<String>,
 }
@@ -88,14 +88,19 @@ fn conduct(request: &RecordRequest, subject: &Subject, interrupts: &Interrupts) 
     if let (Ok(()), Some(refused)) = (&followed, lives().refused(&plan)) {
         return Err(Error::Start(with_next_step(refused, &plan, &request.run.command)));
     }
-    interrupts.check()?;
-    let finished = finished?;
+    // Calls until an interruption have their times.
+    let finished = match interrupts.check() {
+        Ok(()) => Some(finished?),
+        Err(_) => None,
+    };
     followed?;
     if memory.control().state.load(Acquire) == 0 {
+        interrupts.check()?;
         return refuse(format!("{} did not load what times its calls", subject.program().display()));
     }
     let found = followers.found();
     if let Some((_, region)) = plan.header.regions.iter().find(|(id, _)| !found.contains(&id.0)) {
+        interrupts.check()?;
         regions::check_known(&region.name, subject.debug())?;
         if request.children {
             regions::check_all_followed(&region.name, &followers.unfollowed(), subject)?;
@@ -110,8 +115,15 @@ fn conduct(request: &RecordRequest, subject: &Subject, interrupts: &Interrupts) 
     let regions: Vec<TimedRegion> = plan.header.regions.iter().enumerate().map(named).collect();
     let trials = lives().trials();
     if trials.is_empty() && regions.iter().all(|region| region.buckets.iter().all(|count| *count == 0)) {
+        interrupts.check()?;
         let regions = plan.header.regions.iter().map(|(_, region)| region);
-        return Err(regions::never_called(regions, followers.first().process.elsewhere()));
+        let elsewhere = followers.first().process.elsewhere(&request.run.command);
+        return Err(regions::never_called(
+            regions,
+            subject,
+            finished.and_then(|finished| finished.stopped),
+            elsewhere,
+        ));
     }
     notes.extend(lives().said());
     notes.append(&mut followers.first().notes);

@@ -16,6 +16,7 @@ use lineup_recording::native::{note, timed};
 use lineup_recording::plan::Plan;
 use lineup_recording::{Encoder, Unfollowed};
 use std::collections::{BTreeSet, HashSet};
+use std::ffi::OsString;
 use std::fs;
 use std::ops::Range;
 use std::path::Path;
@@ -291,7 +292,7 @@ impl<'a> ProcessFiles<'a> {
 
     /// The likely place of the calls when this process made none: a program that it started or became, or processes
     /// whose calls are not timed.
-    pub(super) fn elsewhere(&self) -> Option<String> {
+    pub(super) fn elsewhere(&self, command: &[OsString]) -> Option<String> {
         if let Some(Unfollowed { program, .. }) = self.unfollowed().pop() {
             return Some(format!(
                 "it started {program}, which is not recorded: add --children, or name that program after --"
@@ -303,8 +304,16 @@ impl<'a> ProcessFiles<'a> {
             1 => ("a process".to_owned(), "its"),
             many => (format!("{many} processes"), "their"),
         };
+        let regions = self.plan.header.regions.iter();
+        let regions = regions.map(|(_, region)| format!(" --region {}", shell_words::quote(&region.name)));
+        let command: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
         is_timed.then(|| {
-            format!("it forked off {processes}: `lineup record` records {their} calls, and times none")
+            format!(
+                "it forked off {processes}, and the native engine neither times nor records {their} calls; under the \
+                 emulator `lineup record --engine qemu{} -- {}` records them",
+                regions.collect::<String>(),
+                shell_words::join(command)
+            )
         })
     }
 }

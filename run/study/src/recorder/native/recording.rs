@@ -101,7 +101,9 @@ pub(in crate::recorder) fn record(task: &Task<'_>, interrupts: &Interrupts) -> R
             Some(lacks) => refuse_late(lacks),
             None => {
                 let regions = plan.header.regions.iter().map(|(_, region)| region);
-                Err(regions::never_called(regions, followers.first().process.elsewhere()))
+                let stopped = finished.as_ref().and_then(|finished| finished.stopped);
+                let elsewhere = followers.first().process.elsewhere(&request.run.command);
+                Err(regions::never_called(regions, task.subject, stopped, elsewhere))
             }
         };
     }

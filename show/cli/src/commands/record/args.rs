@@ -23,7 +23,7 @@ pub(crate) struct Options {
     #[arg(long = "region", value_name = "F[=WEIGHT]", required_unless_present_any = ["whole_program", "perf"])]
     pub(crate) regions: Vec<Region>,
     /// Record at most this many calls of each region, spread over the run
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) calls: Option<u64>,
     /// With --calls: record the first ones instead
     #[arg(long, requires = "calls")]

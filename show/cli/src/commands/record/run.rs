@@ -13,12 +13,14 @@ use crate::whole_program::functions;
 use anyhow::{Context, Result, bail};
 use lineup_explain::process_summary::{self, ProcessSummary};
 use lineup_explain::region_summary::{self, RegionSummary};
+use lineup_model::figure;
 use lineup_model::line::LineSize;
 use lineup_recording::{Mode, ProgramExit, Reader, Summary, Unfollowed};
 use lineup_study::interrupt::Interrupts;
 use lineup_study::process::Streams;
 use lineup_study::progress::Progress;
 use lineup_study::recorder::{self, Engine, RecordOutcome, RecordRequest, Subject, in_words};
+use lineup_study::run::Stopped;
 use std::io::BufReader;
 use std::path::Path;
 
@@ -45,7 +47,7 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
     stages.stage("summing up the recording");
     let mut report = report(&request, &outcome, options.line_size, &stages)?;
     stages.end();
-    note_silence(&mut report, options.pid)?;
+    note_silence(&mut report, &options, (&subject, outcome.finished.stopped))?;
     let out = match options.json {
         true => serde_json::to_string_pretty(&report)? + "\n",
         false => view::text(&report, options.top, output::text_style()),
@@ -235,17 +237,44 @@ fn summarise(recording: &Path, line: LineSize) -> Result<Vec<RegionSummary>> {
     Ok(region_summary::summarise(Reader::new(BufReader::new(file))?.without_log(), line))
 }
 
-/// Notes regions without a call. When no region was called, there is nothing to sum up: that is an error.
-fn note_silence(report: &mut Report, process: Option<u32>) -> Result<()> {
+/// The sentence on a region of which no call came after the first ones that were to be left out.
+fn left_out(warmup: u64) -> impl Fn(&RegionSummary) -> String {
+    move |region| {
+        format!(
+            "no call of {} was recorded: the program made {}, and --warmup leaves the first {} out",
+            region.name,
+            figure::whole(region.seen.unwrap_or(0)),
+            figure::whole(warmup)
+        )
+    }
+}
+
+/// Notes regions without a call, and those whose calls all came before the end of --warmup. When nothing was recorded,
+/// there is nothing to sum up: that is an error.
+fn note_silence(
+    report: &mut Report,
+    options: &Options,
+    (subject, stopped): (&Subject, Option<Stopped>),
+) -> Result<()> {
+    let is_left_out = |region: &&RegionSummary| {
+        options.warmup > 0 && region.recorded == 0 && region.seen.is_some_and(|seen| seen > 0)
+    };
+    let left_out: Vec<String> =
+        report.regions.iter().filter(is_left_out).map(left_out(options.warmup)).collect();
+    if !left_out.is_empty() && report.regions.iter().all(|region| region.recorded == 0) {
+        bail!("{}; give --warmup fewer", left_out.join("; "));
+    }
+    report.notes.extend(left_out);
     let silent = report.regions.iter().filter(|region| region.seen == Some(0));
     let silent: Vec<&str> = silent.map(|region| region.name.as_str()).collect();
     if silent.is_empty() {
         return Ok(());
     }
-    let names = silent.join(", ");
-    let message = match process {
-        Some(process) => format!("process {process} made no call of {names} while it was recorded"),
-        None => format!("the program ended without a call of {names}; do its arguments lead there?"),
+    let message = match options.pid {
+        Some(process) => {
+            format!("process {process} made no call of {} while it was recorded", silent.join(", "))
+        }
+        None => recorder::without_call(&silent, subject, stopped, None),
     };
     if silent.len() == report.regions.len() {
         bail!(message);

@@ -157,6 +157,7 @@ fn timed(
         ..RecordRequest::new(run, Engine::Native, Mode::TwoPass)
     };
     let times = recorder::time(&request, &subject, interrupts)?;
+    interrupts.check()?;
     let totals = clock::totals(&times).into_iter().zip(ids);
     let totals = totals.filter(|((calls, _), _)| *calls > 0);
     let totals = totals.map(|((calls, total_ns), id)| RegionTotal { id: *id, calls, total_ns }).collect();

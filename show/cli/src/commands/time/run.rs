@@ -8,7 +8,7 @@ use crate::terminal::outcome::Outcome;
 use crate::terminal::output;
 use crate::terminal::progress::Stages;
 use crate::timing::clock::{Clock, histogram};
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use lineup_model::region::Regions;
 use lineup_prove::run::Ending;
 use lineup_recording::{Mode, Selection};
@@ -25,14 +25,20 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     let subject = Subject::load(&request.run, None)?;
     stages.stage("timing calls");
     let times = recorder::time(&request, &subject, &interrupts)?;
+    // Times until an interruption are shown to their end.
+    let _keeping = interrupts.check().is_err().then(|| interrupts.keeping());
     stages.end();
     let report = report(&request, &times);
     output::print(&match options.json {
         true => serde_json::to_string_pretty(&report)? + "\n",
         false => view::text(&report, output::text_style()),
     })?;
-    match times.finished.ending {
-        Ending::Killed(signal) if times.finished.stopped.is_none() => {
+    let Some(finished) = &times.finished else {
+        let cut = interrupts.check().err().map_or_else(|| anyhow!("interrupted"), anyhow::Error::from);
+        return Ok(Outcome::CutShort(cut.context("the times above are of the calls until then")));
+    };
+    match finished.ending {
+        Ending::Killed(signal) if finished.stopped.is_none() => {
             bail!(
                 "the program was ended by {}; times until then are above",
                 lineup_model::signal_name(signal)
@@ -62,10 +68,10 @@ fn request(options: &Options, interrupts: &Interrupts, stages: &Stages) -> Resul
 }
 
 fn report(request: &RecordRequest, times: &Times) -> Report {
-    let (exit_status, signal) = match times.finished.ending {
-        Ending::Exited(status) => (Some(status), None),
-        Ending::Killed(signal) => (None, Some(signal)),
-        Ending::Stopped => (None, None),
+    let (exit_status, signal) = match times.finished.as_ref().map(|finished| finished.ending) {
+        Some(Ending::Exited(status)) => (Some(status), None),
+        Some(Ending::Killed(signal)) => (None, Some(signal)),
+        Some(Ending::Stopped) | None => (None, None),
     };
     let clock = Clock::of(times);
     let elapsed_ns = u64::try_from(times.elapsed.as_nanos()).unwrap_or(u64::MAX);

@@ -124,6 +124,58 @@ fn a_region_that_is_never_called() {
 }
 
 #[test]
+fn a_call_that_was_inlined_or_that_the_time_did_not_reach_is_explained() {
+    let source = r#"
+        #include <unistd.h>
+        volatile int cell;
+        int copied(int n) { return n * cell; }
+        __attribute__((noinline)) void late(void) { cell = 1; }
+        int main(int argc, char **argv) {
+            if (argc > 1) sleep(100);
+            late();
+            return copied(argc);
+        }
+    "#;
+    let program = c(X86_64, source, &[]);
+    let forbids =
+        "inlined into main, and such copies are not recorded: record main, or forbid inlining copied";
+    let in_time = ["--engine", "native", "--max-seconds", "0.3"];
+    for engine in [&["--engine", "native"][..], &["--engine", "qemu"]] {
+        let said = refused(&program, &[engine, &["--region", "copied", "--", "./program"]].concat());
+        assert!(said.contains("without a call of copied") && said.contains(forbids), "{said}");
+    }
+    let said = refused(&program, &[&in_time[..], &["--region", "late", "--", "./program", "wait"]].concat());
+    assert!(
+        said.contains("after the time of --max-seconds, before it called late; give it more time"),
+        "{said}"
+    );
+    for (way, why) in
+        [(&["--region", "copied"][..], forbids), (&["--region", "late", "--max-seconds", "0.3"], "give it")]
+    {
+        let mut time = lineup();
+        time.current_dir(program.folder.path()).arg("time").args(way).args(["--", "./program"]);
+        time.args((way.len() > 2).then_some("wait"));
+        let output = time.output().expect("lineup runs");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(2) && said.contains(why), "{said}");
+    }
+}
+
+#[test]
+fn limits_that_leave_nothing_to_record_are_refused() {
+    let program = c(X86_64, SOURCE, &[]);
+    let said = refused(&program, &["--region", "region", "--calls", "0", "--", "./program"]);
+    assert!(said.contains("--calls"), "{said}");
+    for engine in ["native", "qemu"] {
+        let few = ["--engine", engine, "--region", "region", "--warmup", "100000", "--", "./program"];
+        let said = refused(&program, &few);
+        let why =
+            "no call of region was recorded: the program made 5, and --warmup leaves the first 100,000 out";
+        assert!(said.contains(why), "{said}");
+    }
+}
+
+#[test]
 fn an_output_that_cannot_be_written() {
     let program = c(X86_64, SOURCE, &[]);
     let said = refused(&program, &["--region", "region", "--out", "none/x.rec", "--", "./program"]);

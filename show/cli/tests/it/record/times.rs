@@ -1,8 +1,10 @@
 //! `lineup time`: every call is counted once, whichever way it ends, and the program notices nothing.
 
 use super::program::{Program, X86_64, build, c, cpp};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 
 pub(crate) fn time(program: &Program, regions: &[&str], options: &[&str]) -> Output {
     // Builds the engine.
@@ -318,6 +320,64 @@ fn what_cannot_be_timed_is_refused_before_the_program_runs() {
         assert!(said.contains(why), "{said}");
         assert!(region == "nowhere" || output.stdout.is_empty(), "the program ran");
     }
+}
+
+#[test]
+fn calls_in_processes_that_were_forked_off_have_a_command_that_records_them() {
+    let source = r#"
+        #include <sys/wait.h>
+        #include <unistd.h>
+        volatile int cell;
+        __attribute__((noinline)) void work(int n) { cell += n; }
+        int main(void) {
+            if (!fork()) { for (int n = 0; n < 20; n++) work(n); _exit(0); }
+            return wait(0) < 0;
+        }
+    "#;
+    let program = c(X86_64, source, &[]);
+    let output = time(&program, &["work"], &[]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    let shown = said.split('`').nth(1).expect("a command");
+    assert!(shown.starts_with("lineup record --engine qemu --region work -- "), "{said}");
+    let words: Vec<&str> = shown.split(' ').skip(2).collect();
+    let output = super::program::lineup_record(program.folder.path(), &words);
+    let recorded = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(recorded.contains("work: 20 calls recorded of 20 made"), "{recorded}");
+}
+
+#[test]
+fn an_interruption_leaves_the_times_until_then() {
+    let source = r#"
+        #include <stdio.h>
+        #include <unistd.h>
+        volatile int cell;
+        __attribute__((noinline)) void work(int n) { cell += n; }
+        int main(void) {
+            for (int n = 0; n < 1000; n++) work(n);
+            fclose(fopen("ready", "w"));
+            sleep(100);
+        }
+    "#;
+    let program = c(X86_64, source, &[]);
+    time(&program, &["main"], &["--max-seconds", "0.1"]);
+    let ready = program.folder.path().join("ready");
+    std::fs::remove_file(&ready).ok();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lineup"));
+    command
+        .args(["time", "--json", "--region", "work", "--", "./program"])
+        .current_dir(program.folder.path());
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("lineup starts");
+    while !ready.exists() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    kill_process(Pid::from_child(&child), Signal::INT).expect("a signal to lineup");
+    let output = child.wait_with_output().expect("lineup ends");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("interrupted by SIGINT"), "{said}");
+    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(counts(&report, 0), [1000, 0, 0, 0]);
 }
 
 #[test]

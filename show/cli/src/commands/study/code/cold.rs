@@ -196,6 +196,7 @@ impl Emptying<'_> {
             ..RecordRequest::new(run, Engine::Native, Mode::TwoPass)
         };
         let times = recorder::time(&request, &subject, self.study.interrupts)?;
+        self.study.interrupts.check()?;
         let typical = interventions::typical(&times).into_iter().zip(plan.regions.ids());
         let enough = typical.filter(|((calls, _), _)| *calls >= LEAST_EMPTIED);
         let totals: Vec<RegionTotal> = enough
