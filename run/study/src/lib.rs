@@ -19,7 +19,7 @@ mod trials;
 
 pub use perf::{clock, counters, other_caches};
 pub use process::{
-    alias, folder, guardian, input, interrupt, keeper, launch, own_programs, placed, run, tool,
+    alias, closed_output, folder, guardian, input, interrupt, keeper, launch, own_programs, placed, run, tool,
 };
 pub use recorder::{recording_file, replay};
 pub use source::git;

@@ -3,6 +3,7 @@
 pub mod alias;
 pub(crate) mod child;
 mod client_server;
+pub mod closed_output;
 mod completion;
 pub(crate) mod cpus;
 pub(crate) mod descendants;

@@ -1,7 +1,8 @@
 //! Standard output and its layout.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use lineup_report::text::{Extent, TextStyle};
+use lineup_study::closed_output;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 
@@ -12,6 +13,9 @@ pub(crate) fn print(text: &str) -> Result<()> {
 
 /// Writes texts to standard output one after another. A reader that closes the pipe early is no error.
 pub(crate) fn print_all(texts: &[impl AsRef<str>]) -> Result<()> {
+    if closed_output::was_closed() {
+        bail!("cannot write to standard output: it is closed; leave `>&-` out, or write `>/dev/null`");
+    }
     let mut out = std::io::stdout().lock();
     match texts.iter().try_for_each(|text| out.write_all(text.as_ref().as_bytes())) {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
