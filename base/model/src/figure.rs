@@ -195,6 +195,7 @@ pub fn factor(times: f64) -> String {
 /// use lineup_model::figure::time_ns;
 /// assert_eq!(time_ns(1_234_567.0), "1.235 ms");
 /// assert_eq!(time_ns(87.0), "87 ns");
+/// assert_eq!(time_ns(-8_000.0), "−8.000 µs");
 /// ```
 pub fn time_ns(ns: f64) -> String {
     let (value, unit) = match ns.abs() {
@@ -204,7 +205,8 @@ pub fn time_ns(ns: f64) -> String {
         v if v < 1e9 => (ns / 1e6, "ms"),
         _ => (ns / 1e9, "s"),
     };
-    if unit == "ns" { format!("{value:.0} ns") } else { format!("{value:.3} {unit}") }
+    let text = if unit == "ns" { format!("{value:.0} ns") } else { format!("{value:.3} {unit}") };
+    text.replace('-', "−")
 }
 
 /// A length of time, that of a call: with a tenth of a nanosecond below a microsecond.
@@ -215,7 +217,7 @@ pub fn time_ns(ns: f64) -> String {
 /// assert_eq!(short_time_ns(1_234.0), "1.234 µs");
 /// ```
 pub fn short_time_ns(ns: f64) -> String {
-    if ns.abs() < 1e3 { format!("{ns:.1} ns") } else { time_ns(ns) }
+    if ns.abs() < 1e3 { format!("{ns:.1} ns").replace('-', "−") } else { time_ns(ns) }
 }
 
 /// A length of time in seconds with nine decimals, as lists of counters have it.

@@ -92,6 +92,8 @@ pub enum Stopped {
 pub struct Collected {
     /// Each run with its slot.
     pub runs: Vec<(Slot, RunResult)>,
+    /// The runs of the block that the error cut off.
+    pub cut_off: Vec<(Slot, RunResult)>,
     /// The number of complete blocks.
     pub blocks: u64,
     /// The reason why it ended.
@@ -101,7 +103,8 @@ pub struct Collected {
 /// Runs blocks until the plan is fulfilled. Never fails: the result holds the error and the blocks completed before it.
 pub fn collect(runner: &mut dyn Runner, plan: &ComparePlan) -> Collected {
     let mut schedule = Schedule::new(plan.variants, plan.order, plan.seed);
-    let mut collected = Collected { runs: Vec::new(), blocks: 0, stopped: Stopped::Blocks };
+    let mut collected =
+        Collected { runs: Vec::new(), cut_off: Vec::new(), blocks: 0, stopped: Stopped::Blocks };
     for slot in schedule.warm_up(plan.warm_up) {
         if let Err(error) = runner.run(&slot) {
             collected.stopped = Stopped::Failed(error);
@@ -115,6 +118,7 @@ pub fn collect(runner: &mut dyn Runner, plan: &ComparePlan) -> Collected {
             match runner.run(&slot) {
                 Ok(result) => block.push((slot, result)),
                 Err(error) => {
+                    collected.cut_off = block;
                     collected.stopped = Stopped::Failed(error);
                     return collected;
                 }

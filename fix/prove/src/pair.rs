@@ -11,7 +11,12 @@ pub fn of_pair(collected: &Collected, [first, second]: [Variant; 2]) -> Collecte
         _ => None,
     };
     let runs = collected.runs.iter().filter_map(|(slot, run)| Some((renamed(slot)?, run.clone())));
-    Collected { runs: runs.collect(), blocks: collected.blocks, stopped: Stopped::Blocks }
+    Collected {
+        runs: runs.collect(),
+        cut_off: Vec::new(),
+        blocks: collected.blocks,
+        stopped: Stopped::Blocks,
+    }
 }
 
 #[cfg(test)]

@@ -19,6 +19,12 @@ impl FromStr for Percentage {
     }
 }
 
+/// A percentage above zero.
+pub(crate) fn above_zero(text: &str) -> Result<Percentage, String> {
+    let percentage: Percentage = text.parse()?;
+    Some(percentage).filter(|one| one.0 > 0.0).ok_or_else(|| format!("{text:?} is not above 0 %"))
+}
+
 /// A percentage of a whole: at most 100, as the share that it is.
 pub(crate) fn part(text: &str) -> Result<f64, String> {
     let part = text.parse().ok().map(|Percentage(share)| share).filter(|share| *share <= 1.0);
@@ -56,6 +62,8 @@ mod tests {
         assert_eq!("1000%".parse(), Ok(Percentage(10.0)));
         assert_eq!(part("2.5"), Ok(0.025));
         assert!(part("101").is_err() && part("NaN").is_err() && part("-1").is_err());
+        assert_eq!(above_zero("0.1%"), Ok(Percentage(0.001)));
+        assert!(above_zero("0%").is_err() && above_zero("-1").is_err());
         assert_eq!("2m".parse(), Ok(Span(120_000_000_000)));
         assert_eq!("500ms".parse(), Ok(Span(500_000_000)));
         assert_eq!("3".parse(), Ok(Span(3_000_000_000)));

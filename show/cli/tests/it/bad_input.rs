@@ -163,6 +163,36 @@ fn an_earlier_study_keeps_its_results_and_one_that_fails_leaves_none() {
     assert!(!folder.path("out/report.json").exists(), "it was to be overwritten");
 }
 
+/// Rust opens the null device in the place of an output that was closed.
+#[test]
+fn a_report_that_a_closed_output_loses_is_an_error() {
+    let folder = Folder::new();
+    let built =
+        std::process::Command::new("sh").args(["-c", BUILD]).current_dir(folder.path("source")).status();
+    assert!(built.expect("cc runs").success());
+    let run = |to: &str| {
+        let line = format!("exec \"$0\" layout source/program record {to}");
+        let mut shell = std::process::Command::new("sh");
+        shell.arg("-c").arg(line).arg(installed::lineup().get_program()).current_dir(folder.root.path());
+        shell.output().expect("sh runs")
+    };
+    holds(&refusal(&run(">&-")), &["standard output", "it is closed"]);
+    for to in ["", ">/dev/null", "1<>/dev/null"] {
+        assert!(run(to).status.success(), "{to}");
+    }
+}
+
+#[test]
+fn values_that_would_do_nothing_are_refused() {
+    let folder = Folder::new();
+    for given in [
+        &["compare", "--until-width", "0%", "true", "true"][..],
+        &["shuffle", "--seeds", "0", "--test", "true", "source/program"],
+    ] {
+        holds(&refusal(&folder.lineup(given)), &["invalid value '0", given[1]]);
+    }
+}
+
 #[test]
 fn an_unknown_region_brings_near_names() {
     let message = Folder::new().refused("hottr", BUILD, &["--", "program"]);

@@ -267,6 +267,29 @@ fn an_interrupted_comparison_keeps_its_blocks_and_leaves_no_child() {
 }
 
 #[test]
+fn a_comparison_that_is_interrupted_early_gives_the_times_until_then() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let count = directory.path().join("count");
+    let program = format!("sh -c 'echo x >> {}; sleep 0.2'", count.display());
+    let child = command(&["compare", "--warm-up", "0", &program, &program])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("lineup starts");
+    // The third run of four in the first block.
+    while std::fs::read_to_string(&count).unwrap_or_default().lines().count() < 3 {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    signal(&child, "-INT");
+    let output = child.wait_with_output().expect("lineup ends");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    for words in ["nothing is judged", "A ran 2", "B ran 2", "in 1 run", "interrupted by SIGINT"] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+}
+
+#[test]
 fn a_killed_measurement_takes_its_child_along() {
     let seconds = format!("86.{}", std::process::id());
     let mark = format!("sleep {seconds}");

@@ -2,7 +2,7 @@
 
 use super::fail_if::Bound;
 use crate::options::format::Format;
-use crate::options::quantities::{Percentage, Span};
+use crate::options::quantities::{Percentage, Span, above_zero};
 use lineup_stats::random::Seed;
 use lineup_study::timing::Placing;
 use std::path::PathBuf;
@@ -40,7 +40,7 @@ pub(crate) struct Compare {
     pub(crate) blocks: Option<u64>,
     /// Stop when the interval of the primary metric is this narrow, such as 0.5%; not before ten
     /// blocks.
-    #[arg(long)]
+    #[arg(long, value_parser = above_zero)]
     pub(crate) until_width: Option<Percentage>,
     /// Stop after this much time of runs, such as 90s or 2m.
     #[arg(long)]

@@ -10,7 +10,9 @@ use crate::terminal::output::{text_for, write_result};
 use crate::terminal::progress::{Stages, collect_shown};
 use crate::terminal::typed_command::split;
 use anyhow::{Context, Result, bail};
+use lineup_model::figure;
 use lineup_prove::compare::{Collected, ComparePlan, Comparison, Stopped, judge_all, replay_false_alarms};
+use lineup_prove::run::{RunResult, Slot};
 use lineup_prove::schedule::Order;
 use lineup_stats::random::Seed;
 use lineup_stats::sequential::WidthStop;
@@ -87,7 +89,12 @@ fn report(compare: &Compare, plan: ComparePlan, collected: Collected) -> Result<
     if collected.blocks < 2
         && let Stopped::Failed(error) = collected.stopped
     {
-        return Err(anyhow::Error::from_boxed(error));
+        let runs = || collected.runs.iter().chain(&collected.cut_off);
+        let error = anyhow::Error::from_boxed(error);
+        return Err(match so_far(commands(compare).len(), &runs) {
+            Some(so_far) => error.context(so_far),
+            None => error,
+        });
     }
     let comparison = judge_all(&collected, &plan)?;
     require_primary(&comparison, &plan)?;
@@ -100,6 +107,25 @@ fn report(compare: &Compare, plan: ComparePlan, collected: Collected) -> Result<
         under: compare.under.clone(),
         false_alarms,
     })
+}
+
+/// The times of a comparison that ended too early to be judged; `None` when no run was completed.
+fn so_far<'c, R: Iterator<Item = &'c (Slot, RunResult)>>(
+    variants: usize,
+    runs: &impl Fn() -> R,
+) -> Option<String> {
+    let of_variant = |variant: usize| {
+        let own = runs().filter(|(slot, _)| slot.variant.0 == variant);
+        let times: Vec<f64> = own.map(|(_, run)| run.wall_ns as f64).collect();
+        let mean = times.iter().sum::<f64>() / times.len() as f64;
+        let counted = figure::counted(times.len() as u64, "run");
+        (!times.is_empty()).then(|| {
+            format!("{} ran {} on average in {counted}", Report::letter(variant), figure::time_ns(mean))
+        })
+    };
+    let times: Vec<String> = (0..variants).filter_map(of_variant).collect();
+    let all = times.join(", and ");
+    (!times.is_empty()).then(|| format!("nothing is judged before two blocks are complete; until then {all}"))
 }
 
 /// A primary metric that was never seen is a mistake worth stopping for.

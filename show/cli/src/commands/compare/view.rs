@@ -164,8 +164,12 @@ pub(crate) fn verdict(contrast: &Contrast, report: &Report) -> String {
     };
     let words = format!("{words}, {}", of_links(report.comparison.links));
     let words = words + &share_in_words(contrast.link_share);
+    let is_known = match &contrast.estimate {
+        Estimated::Ratio { judged, .. } => figure::is_estimate(judged.interval.low, judged.interval.high),
+        Estimated::Difference(_) => true,
+    };
     match contrast.smallest_detectable {
-        Some(effect) if effect > 0.0 => {
+        Some(effect) if effect > 0.0 && is_known => {
             format!("{words} (p {:.3}; could have seen {})", contrast.adjusted_p, figure::share(effect))
         }
         _ => words,

@@ -25,7 +25,7 @@ pub(crate) struct Options {
     #[arg(long)]
     pub(crate) list: bool,
     /// Random layouts to test
-    #[arg(long, value_name = "N", default_value_t = 5)]
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) seeds: u64,
     /// The first seed
     #[arg(long, value_name = "N", default_value_t = 1)]
