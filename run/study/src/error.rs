@@ -278,6 +278,14 @@ pub(crate) trait Doing<T> {
     fn doing_with(self, what: impl FnOnce() -> String) -> Result<T>;
 }
 
+/// Adds the failed step to an error, unless a signal or the end of its time is the reason: the step did not fail then.
+pub(crate) fn failed_in(step: &str) -> impl FnOnce(Error) -> Error {
+    move |error| match error.interrupted() {
+        Some(_) => error,
+        None => error.of_step(step.to_owned()),
+    }
+}
+
 impl<T, E: Cause> Doing<T> for Result<T, E> {
     fn doing(self, what: impl Into<String>) -> Result<T> {
         self.map_err(|cause| cause.of_step(what.into()))
@@ -300,6 +308,14 @@ mod tests {
         let said = step.expect_err("an error").to_string();
         assert!(said.starts_with("recording: cannot keep the standard input in"), "{said}");
         assert_eq!(said.matches("Input/output error").count(), 1, "{said}");
+    }
+
+    #[test]
+    fn a_step_that_a_signal_ended_did_not_fail() {
+        let cut = failed_in("cannot run sh")(Error::from(Interrupted { signal: 15 }));
+        assert_eq!(cut.to_string(), "interrupted by SIGTERM");
+        let failed = failed_in("cannot run sh")(Error::Start("no".into()));
+        assert_eq!(failed.to_string(), "cannot run sh: no");
     }
 
     #[test]

@@ -52,8 +52,11 @@ pub fn record(request: &RecordRequest, subject: &Subject, interrupts: &Interrupt
                 return Err(unreachable);
             }
             let streams = if has_run { Streams::Captured } else { request.streams };
-            let mut made =
-                emulated(&RecordRequest { streams, ..request.clone() }).doing_with(|| why.clone())?;
+            let mut made = match emulated(&RecordRequest { streams, ..request.clone() }) {
+                // It says of the region what the native engine said, and more.
+                Err(error @ Error::Region(_)) => return Err(error),
+                made => made.doing_with(|| why.clone())?,
+            };
             made.outcome.notes.push(format!("recorded under the emulator: {why}"));
             Ok(made.outcome)
         }
@@ -184,7 +187,11 @@ fn outcome(
             false => what,
         }
     };
-    interrupts.check().doing_with(kept)?;
+    match plan.header.mode {
+        // The caller says what it keeps.
+        Mode::WholeProgram if !request.output_stays => interrupts.check()?,
+        _ => interrupts.check().doing_with(kept)?,
+    }
     let finished = recorded.finished.ok_or_else(|| Error::Start(kept()))?;
     let recorder = plan.header.emulator;
     let engine = if recorder == native::NAME { Engine::Native } else { Engine::Emulator };

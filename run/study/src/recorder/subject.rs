@@ -10,7 +10,7 @@ use std::cell::{RefCell, RefMut};
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::Read;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// A program to be recorded.
@@ -166,7 +166,9 @@ fn check_file(program: &Path) -> Result<()> {
         return Err(Error::file(program, "is not a program"));
     }
     if metadata.permissions().mode() & 0o111 == 0 {
-        return Err(Error::file(program, "is not executable; chmod +x it"));
+        let is_own = metadata.uid() == rustix::process::geteuid().as_raw();
+        let what = if is_own { "is not executable; chmod +x it" } else { "is not executable" };
+        return Err(Error::file(program, what));
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 pub use crate::source::build_environment::Environment;
 
-use crate::error::{BuildError, Doing, Result};
+use crate::error::{BuildError, Doing, Result, failed_in};
 use crate::process::child::{Streams, Waiting};
 use crate::process::interrupt::Interrupts;
 use crate::process::placed::Placed;
@@ -68,12 +68,12 @@ impl Command<'_> {
             ..Run::default()
         };
         let waiting = Waiting::start(&run, Streams::Remembered, interrupts);
-        let waiting = waiting.doing("cannot run sh for the build")?;
+        let waiting = waiting.map_err(failed_in("cannot run sh for the build"))?;
         let finished = match self.calls {
             None => waiting.run(),
             Some(calls) => compiler_calls::noted(waiting, &mut calls.borrow_mut()),
         };
-        let finished = finished.doing("cannot run sh for the build")?;
+        let finished = finished.map_err(failed_in("cannot run sh for the build"))?;
         let mut words = Vec::new();
         if let Some(mut file) = finished.stdout_file {
             file.read_to_end(&mut words).doing("cannot read what the build printed")?;

@@ -3,7 +3,7 @@
 //! The folder stays: `source` is a copy of the tree without builds' outputs, `objects` is kbuild's output folder
 //! (`O=`). A second variant, and a later study, compile only changed files.
 
-use crate::error::{BuildError, Doing, Error, Result};
+use crate::error::{BuildError, Doing, Error, Result, failed_in};
 use crate::files::cannot_read;
 use crate::process::child::{Streams, Waiting};
 use crate::process::interrupt::Interrupts;
@@ -253,10 +253,12 @@ impl KernelTree {
             ..Run::default()
         };
         let started = Waiting::start(&run, Streams::Remembered, &self.interrupts);
-        let waiting = started.doing("cannot run sh for the build").map_err(BuildError::around)?;
+        let waiting =
+            started.map_err(failed_in("cannot run sh for the build")).map_err(BuildError::around)?;
         let telling = Telling { log, begins_at, last: std::cell::Cell::new(Instant::now()), progress };
         let finished = waiting.run_if(&|| telling.tell());
-        let finished = finished.doing("cannot run sh for the build").map_err(BuildError::around)?;
+        let finished =
+            finished.map_err(failed_in("cannot run sh for the build")).map_err(BuildError::around)?;
         self.interrupts.check()?;
         let printed = telling.printed().unwrap_or_default();
         if finished.ending == Ending::Exited(0) {

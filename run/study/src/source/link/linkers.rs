@@ -3,7 +3,7 @@
 //! GCC and Clang look for the linker first in the folders of `COMPILER_PATH`. A build that runs with one more folder
 //! there needs no changes, whichever build system it uses, as long as a compiler does the linking.
 
-use crate::error::{Doing, Error, Result};
+use crate::error::{Doing, Error, Result, failed_in};
 use crate::process::child::{Streams, Waiting};
 use crate::process::folder::TempFolder;
 use crate::process::interrupt::Interrupts;
@@ -123,7 +123,7 @@ impl Linkers {
             ..Run::default()
         };
         let finished = Waiting::start(&run, Streams::Remembered, interrupts).and_then(Waiting::run);
-        let finished = finished.doing("cannot run sh for the build")?;
+        let finished = finished.map_err(failed_in("cannot run sh for the build"))?;
         interrupts.check()?;
         if finished.ending == Ending::Exited(0) {
             return Ok(());
