@@ -105,7 +105,7 @@ pub enum Constraint {
     SharedBeginning,
     /// A recorded instruction faults where the member does not lie at such a multiple.
     AskedAlignment,
-    /// An alignment puts members on lines of their own, apart from those before.
+    /// Members lie on lines of their own, apart from those before: an alignment, their sizes or room puts them there.
     KeptApart,
     /// Every CPU has a copy of the variable: it cannot become a member.
     PerCpu,
@@ -200,7 +200,7 @@ impl Constraint {
             Self::OrdinaryMemory => "volatile members may move, since they are no registers",
             Self::SharedBeginning => "another type begins with the same members",
             Self::AskedAlignment => "an instruction asks for its alignment",
-            Self::KeptApart => "an alignment keeps members on lines of their own",
+            Self::KeptApart => "members lie on lines of their own",
             Self::PerCpu => "every CPU has a copy of the variable",
             Self::WrittenByOthers => "threads write it, and would take away the line of its neighbours",
         }

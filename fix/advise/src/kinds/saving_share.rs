@@ -38,6 +38,9 @@ fn stalled(share: f64, stalls: RegionStalls) -> Option<StallShare> {
     Some(StallShare { cycles, of_region, of_program: stalls.of_program.map(|region| region * of_region) })
 }
 
+/// A smaller share of lines is shown as nothing.
+const LEAST_SHOWN: f64 = 0.00005;
+
 /// The proposal, shortened to one sentence, when it saves less of every region's lines than the user asked for. A gain
 /// too small to be shown counts as none. `None` when it saves enough, or when the region's total need is not known.
 pub(crate) fn too_little(usage: &Usage, options: &Options, described: &Description) -> Option<Description> {
@@ -49,10 +52,13 @@ pub(crate) fn too_little(usage: &Usage, options: &Options, described: &Descripti
     if best >= options.least_share {
         return None;
     }
-    let summary = format!(
-        "Would save at most {} of the lines of any region: less than the {} asked for with --least-share.",
-        figure::share(best),
-        figure::level(options.least_share)
-    );
+    let least = figure::level(options.least_share);
+    let summary = match best >= LEAST_SHOWN {
+        true => format!(
+            "Would save at most {} of the lines of any region: less than the {least} asked for with --least-share.",
+            figure::share(best)
+        ),
+        false => format!("Would save no line of any region: --least-share asks for {least}."),
+    };
     Some(Description { worth, ..Description::told(described.kind, &described.target, summary) })
 }

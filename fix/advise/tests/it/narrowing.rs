@@ -291,6 +291,19 @@ fn uses_of_objects_keep_every_member_and_the_report_names_the_unread_ones() {
 }
 
 #[test]
+fn a_write_whose_value_is_used_is_a_read() {
+    for inside in [
+        "printf(\"%d\\n\", first->made_by++);",
+        "printf(\"%c\\n\", \"abc\"[--first->made_by & 1]);",
+        "if (first->made_by += 3) maker();",
+    ] {
+        let advice = advised(&with("", inside));
+        let told: Vec<_> = advice.descriptions.iter().filter(|one| one.kind.slug == "narrow").collect();
+        assert!(!told.is_empty() && !format!("{told:?}").contains("no unit reads made_by"), "{told:?}");
+    }
+}
+
+#[test]
 fn values_by_position_keep_every_member_in_its_place_and_bound_it() {
     assert_eq!(
         changes(&with("struct item kept = { 1, 0, NULL, 7, LEAF, 3, 2, 1 };", "")),

@@ -171,7 +171,11 @@ fn dead_members(subject: &Subject<'_>, meaning: &MemberMeaning) -> BTreeSet<usiz
         meaning
             .uses
             .iter()
-            .any(|used| used.member == name && matches!(used.access, MemberAccess::Read { .. }))
+            // The value of a write that is no statement may be used, as in `code[p->pc++]`.
+            .any(|used| {
+                used.member == name
+                    && matches!(used.access, MemberAccess::Read { .. } | MemberAccess::Written(None))
+            })
     };
     let is_held = |name: &str| meaning.holds.iter().any(|(_, hold)| hold.names.iter().any(|one| one == name));
     let members = subject.aggregate.members.iter().enumerate();

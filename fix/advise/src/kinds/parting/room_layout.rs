@@ -103,8 +103,8 @@ pub(crate) fn by_groups(
         last = Some(group);
     }
     if layout.room.is_empty() && layout.order.is_sorted() {
-        return Err(Binding::new(Constraint::LayoutNotReproduced)
-            .because("its members are apart already, as far as their own layout goes"));
+        return Err(Binding::new(Constraint::KeptApart)
+            .because("no room inside the type puts what threads wait for further apart"));
     }
     keeps_offsets(subject, plan, model, &layout)?;
     Ok(layout)

@@ -112,7 +112,8 @@ fn wanted(subject: &Subject<'_>, is_inside: bool, line_bytes: u64) -> Result<Par
         end = start + shift + size(field);
     }
     if apart.is_empty() {
-        return Err(unknown("its fields are apart already, as far as their own layout goes"));
+        return Err(Binding::new(Constraint::KeptApart)
+            .because("no room inside the type puts what threads wait for further apart"));
     }
     let name = |field: &usize| member_name(subject.aggregate, *field);
     let edit = Edit::Room { before: apart.iter().map(name).collect(), words: room_bytes / WORD_BYTES };
