@@ -124,6 +124,12 @@ pub(crate) struct Parts<'p> {
     pub(crate) in_program: BTreeSet<PathBuf>,
 }
 
+/// Whether a unit's source may be C, C++ or the like: those of Rust, Go and Zig are not.
+fn is_c(source: &Path) -> bool {
+    let ending = source.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+    !matches!(ending, "rs" | "go" | "zig")
+}
+
 /// Reads the units that these calls compile, and further units that their functions need. A failure here does not end a
 /// study: the summary reports it, and types in unread units stay unchanged.
 pub(crate) fn read_with(
@@ -133,10 +139,12 @@ pub(crate) fn read_with(
     progress: &dyn Progress,
 ) -> Reading {
     let Parts { types, definers, in_program } = parts;
+    let has_c = in_program.is_empty() || in_program.iter().any(|source| is_c(source));
     let build = build(commands, root, in_program);
     match lineup_sources::check_with(&build, types, definers, &|done, total| progress.advance(done, total)) {
         Ok(checked) if checked.units == 0 => {
-            unread("the build compiled no C or C++; where it should, clean the source folder, or give --compile-commands".into())
+            let advice = "; where it should, clean the source folder, or give --compile-commands";
+            unread(format!("the build compiled no C or C++{}", if has_c { advice } else { "" }))
         }
         Ok(checked) => {
             let (summary, unread) = (checked.summary(), checked.unread.clone());

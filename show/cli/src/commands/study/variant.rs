@@ -8,6 +8,7 @@ use crate::terminal::progress::Stages;
 use anyhow::{Context, Result, bail};
 use lineup_explain::threads::{BetweenThreads, LockPlaces, LockReport};
 use lineup_explain::{Explained, Options, Survey};
+use lineup_model::figure::mean;
 use lineup_prove::footprint::{self, RegionFootprint};
 use lineup_prove::{Conduct, ConductEffects, ProofPlan, RegionCalls};
 use lineup_recording::{Mode, ProgramExit};
@@ -382,11 +383,11 @@ fn keep_calls(plan: &Plan, like: Option<&Variant>, recording: &Path, stages: &St
     for reduced in &kept.reduced {
         let name = plan.regions.name(reduced.region);
         stages.line(&format!(
-            "note: {} of {} recorded calls of {name} are kept, since a call has {:.1} million accesses; \
+            "note: {} of {} recorded calls of {name} are kept, since a call has {} accesses; \
              --calls {} keeps all",
             reduced.kept,
             reduced.recorded,
-            reduced.accesses as f64 / reduced.recorded.max(1) as f64 / 1e6,
+            mean(reduced.accesses as f64 / reduced.recorded.max(1) as f64),
             reduced.recorded,
         ));
     }
