@@ -67,7 +67,7 @@ fn in_patch(report: &StudyReport) -> impl Iterator<Item = &Proposal> {
 
 fn purpose(proposals: &[&Proposal]) -> &'static str {
     match !proposals.is_empty() && proposals.iter().all(|one| one.kind == PART) {
-        true => "keep what different threads use on cache lines of its own",
+        true => "keep what different threads use on cache lines of their own",
         false => "put what hot paths use together on fewer cache lines",
     }
 }

@@ -1,6 +1,6 @@
 //! The certificate of the patch, in short.
 
-use lineup_model::figure::whole;
+use lineup_model::figure::{counted, whole};
 use serde::Serialize;
 
 /// The result of `lineup-check` for the patch.
@@ -47,11 +47,13 @@ impl CertificateReport {
             Self::NotCovered { because } => format!("no certificate, not covered: {because}"),
             Self::Written { file, functions, open, by_rules, .. } => {
                 let uses = match open {
+                    0 if *by_rules == 1 => "the one use of the layout is discharged by rules".to_owned(),
                     0 => format!("all {} uses of the layout are discharged by rules", whole(*by_rules)),
                     1 => "1 use of the layout is open".to_owned(),
                     open => format!("{} uses of the layout are open", whole(*open)),
                 };
-                format!("{file}: {} functions are equal but for the layout; {uses}", whole(*functions))
+                let are = if *functions == 1 { "is" } else { "are" };
+                format!("{file}: {} {are} equal but for the layout; {uses}", counted(*functions, "function"))
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use super::coverage::NotObserved;
 use lineup_explain::Explained;
+use lineup_model::figure::counted;
 
 impl NotObserved {
     /// The parts that the recording could not observe, each with its consequence.
@@ -18,7 +19,10 @@ impl NotObserved {
                 );
             }
             if region.unfinished > 0 {
-                add(format!("{} calls of {} that had not ended", region.unfinished, region.name), "left out");
+                add(
+                    format!("{} of {} that had not ended", counted(region.unfinished, "call"), region.name),
+                    "left out",
+                );
             }
         }
         let sizes = explained.survey.summary.iter().flat_map(|summary| &summary.all_calls);
@@ -28,8 +32,8 @@ impl NotObserved {
             if let (Some(recorded), Some(median)) = (unlike, sizes.median()) {
                 add(
                     format!(
-                        "{} calls of {} that were not recorded",
-                        sizes.calls() - region.calls,
+                        "{} of {} that were not recorded",
+                        counted(sizes.calls() - region.calls, "call"),
                         region.name
                     ),
                     &format!(

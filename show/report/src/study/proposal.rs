@@ -117,7 +117,9 @@ impl SavingReport {
             _ => String::new(),
         };
         let what = if self.lines_saved < 0.0 { "more" } else { "fewer" };
-        format!("{} {what} lines{of}", mean(self.lines_saved.abs()))
+        let count = mean(self.lines_saved.abs());
+        let lines = if count == "1" { "line" } else { "lines" };
+        format!("{count} {what} {lines}{of}")
     }
 
     /// The savings compared with the whole run, as a part of a sentence.

@@ -21,6 +21,8 @@ const MOST_REGIONS: usize = 4;
 const MOST_PROPOSALS: usize = 2;
 const MOST_TIMED: usize = 2;
 const MOST_NAMES: usize = 2;
+/// With a smaller share of named accesses, nothing is said of the types that calls use.
+const LEAST_NAMED: f64 = 0.5;
 /// Types whose reasons are shown in one list, and further ones that are named.
 const MOST_REASONS: usize = 6;
 const MOST_NAMED: usize = 4;
@@ -38,6 +40,8 @@ const NAME_CHARACTERS: usize = 40;
 
 /// Longest name in a list of names.
 const LISTED_CHARACTERS: usize = 22;
+/// Characters shown of a sentence that stands in a list.
+const SENTENCE_CHARACTERS: usize = 44;
 
 /// Candidates of a lever and refusals that are shown.
 const MOST_DETAILS: usize = 6;
@@ -336,7 +340,7 @@ impl Writer {
         if !report.not_observed.is_empty() {
             self.line(&format!(
                 "Not observed: {}",
-                listed(report.not_observed.iter().map(|one| one.what.as_str()))
+                sentences(report.not_observed.iter().map(|one| one.what.as_str()))
             ));
         }
     }
@@ -383,6 +387,14 @@ fn why_refused(refusal: &Refusal) -> String {
 /// The reason why there is nothing to list.
 fn nothing_to_change(report: &StudyReport) -> String {
     if report.already_good.is_empty() {
+        let named = report.coverage.as_ref().and_then(|coverage| coverage.share);
+        if let Some(named) = named.filter(|named| *named < LEAST_NAMED) {
+            return format!(
+                "Only {} of the data accesses have a name, so the types and variables that the recorded calls use are \
+                 not known.",
+                share(named)
+            );
+        }
         return "The recorded calls use no type of several members and no variables that could lie elsewhere.".to_owned();
     }
     let names = report.already_good.iter().map(|name| shortened(name, LISTED_CHARACTERS));
@@ -444,6 +456,34 @@ fn in_short(report: &StudyReport, proposal: &Proposal) -> String {
     format!("predicted of it alone: {} per call of {region}{size}", best.lines())
 }
 
+/// Texts as long as a sentence: each whole or up to the end of a word.
+fn sentences<'a>(all: impl ExactSizeIterator<Item = &'a str>) -> String {
+    let more = all.len().saturating_sub(MOST_NAMES);
+    let first: Vec<String> =
+        all.take(MOST_NAMES).map(|text| up_to_a_word(text, SENTENCE_CHARACTERS)).collect();
+    match more {
+        0 => first.join(", "),
+        more => format!("{}, and {more} more", first.join(", ")),
+    }
+}
+
+/// A text of at most this many characters, else as many of its words as fit, and `…`.
+fn up_to_a_word(text: &str, most: usize) -> String {
+    let text = one_line(text);
+    if text.chars().count() <= most {
+        return text.into_owned();
+    }
+    let mut shown = String::new();
+    for word in text.split(' ') {
+        if shown.chars().count() + word.chars().count() + 3 > most {
+            break;
+        }
+        shown.push_str(word);
+        shown.push(' ');
+    }
+    if shown.is_empty() { shortened(&text, most) } else { shown + "…" }
+}
+
 fn listed<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
     let (more, most) = match names.len() {
         1 => (0, 2 * LISTED_CHARACTERS),
@@ -459,6 +499,13 @@ fn listed<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_sentence_in_a_list_ends_with_a_word() {
+        let all = ["2 processes were started by the program and were not recorded", "calls of f", "signals"];
+        let shown = sentences(all.into_iter());
+        assert_eq!(shown, "2 processes were started by the program …, calls of f, and 1 more");
+    }
 
     #[test]
     fn a_function_is_named_without_what_it_takes() {

@@ -2,6 +2,7 @@
 
 use super::TextStyle;
 use super::wrap::wrapped;
+use lineup_model::figure::counted;
 
 /// Lines of a first screen.
 pub const SCREEN_LINES: usize = 40;
@@ -33,7 +34,7 @@ pub fn screen(text: &str, style: TextStyle, extent: Extent, how: &str) -> String
     };
     let mut out: String = lines.iter().take(shown).flat_map(|line| [line, "\n"]).collect();
     if shown < lines.len() {
-        out.push_str(&format!("… {} lines more: {how}\n", lines.len() - shown));
+        out.push_str(&format!("… {} more: {how}\n", counted((lines.len() - shown) as u64, "line")));
     }
     out
 }

@@ -61,6 +61,16 @@ impl Table {
     pub fn render(&self, style: TextStyle) -> String {
         let mut table = comfy_table::Table::new();
         table.set_content_arrangement(ContentArrangement::Disabled);
+        if let TextStyle::Terminal { columns } = style {
+            let (fitting, left_out) = self.fitting(usize::from(columns.max(40)));
+            if !left_out.is_empty() {
+                return format!(
+                    "{}not in {columns} columns: {}\n",
+                    fitting.render(style),
+                    left_out.join(", ")
+                );
+            }
+        }
         let widths = match style {
             TextStyle::Terminal { columns } => {
                 table.load_style(RULED);
@@ -89,23 +99,55 @@ impl Table {
 }
 
 impl Table {
-    /// The width of each column, so that the table fits into `columns` characters: the widest columns give way, words
-    /// before figures. A column takes three characters more for its margins, the table one.
-    fn widths(&self, columns: usize) -> Vec<usize> {
-        let longest = |text: &str| text.split(' ').map(|word| word.chars().count()).max().unwrap_or(0);
-        let mut widths = Vec::new();
-        let mut least = Vec::new();
-        for (index, (name, align)) in self.columns.iter().enumerate() {
-            let cells = || self.rows.iter().map(|row| row[index].as_str());
-            let widest = cells().map(|cell| cell.chars().count()).max().unwrap_or(0);
-            let (head, needed) = (longest(name), cells().map(longest).max().unwrap_or(0));
-            widths.push(widest.max(name.chars().count()));
-            least.push(match align {
-                Align::Left => head.max(needed.min(LEAST_WORDS)).max(1),
-                Align::Right => head.max(widest).max(1),
-            });
+    /// The table without the columns of figures that `columns` characters have no room for, from the last one on, and
+    /// their names. The first column stays.
+    fn fitting(&self, columns: usize) -> (Self, Vec<String>) {
+        let (mut table, mut left_out) = (self.clone(), Vec::new());
+        loop {
+            let needed: usize = table.least().iter().sum();
+            let last = table.columns.iter().rposition(|(_, align)| *align == Align::Right);
+            let Some(last) = last.filter(|last| *last > 0 && needed > table.room(columns)) else { break };
+            left_out.insert(0, table.columns.remove(last).0);
+            for row in &mut table.rows {
+                row.remove(last);
+            }
         }
-        let room = columns.saturating_sub(3 * self.columns.len() + 1);
+        (table, left_out)
+    }
+
+    /// Characters for all cells of a row. A column takes three more for its margins, the table one.
+    fn room(&self, columns: usize) -> usize {
+        columns.saturating_sub(3 * self.columns.len() + 1)
+    }
+
+    fn cells(&self, index: usize) -> impl Iterator<Item = &str> {
+        self.rows.iter().map(move |row| row[index].as_str())
+    }
+
+    /// The least width of each column: figures stay whole, and so do short words.
+    fn least(&self) -> Vec<usize> {
+        let longest = |text: &str| text.split(' ').map(|word| word.chars().count()).max().unwrap_or(0);
+        let least = self.columns.iter().enumerate().map(|(index, (name, align))| {
+            let head = longest(name).max(1);
+            match align {
+                Align::Left => head.max(self.cells(index).map(longest).max().unwrap_or(0).min(LEAST_WORDS)),
+                Align::Right => head.max(self.widest(index)),
+            }
+        });
+        least.collect()
+    }
+
+    fn widest(&self, index: usize) -> usize {
+        self.cells(index).map(|cell| cell.chars().count()).max().unwrap_or(0)
+    }
+
+    /// The width of each column, so that the table fits into `columns` characters: the widest columns give way, words
+    /// before figures.
+    fn widths(&self, columns: usize) -> Vec<usize> {
+        let all = self.columns.iter().enumerate();
+        let mut widths: Vec<usize> =
+            all.map(|(index, (name, _))| self.widest(index).max(name.chars().count())).collect();
+        let (least, room) = (self.least(), self.room(columns));
         shrink(&mut widths, &least, room);
         shrink(&mut widths, &vec![LEAST_FIGURES; self.columns.len()], room);
         widths
@@ -179,6 +221,24 @@ mod tests {
         table.row(["1", "2", "3"]);
         table.row(Vec::<String>::new());
         assert_eq!(table.render(TextStyle::Plain), "a\n1\n\n");
+    }
+
+    /// Figures stay whole: the last of them give way, and the table says which.
+    #[test]
+    fn columns_of_figures_that_have_no_room_are_left_out() {
+        let figures = ["stalls", "time", "accesses", "L1 misses", "L2 misses", "used"];
+        let words = ["data", "members", "functions"].map(|name| (name, Align::Left));
+        let mut table = Table::new(figures.map(|name| (name, Align::Right)).into_iter().chain(words));
+        let long = "shop::Cache<unsigned long>::value(unsigned long, unsigned long)";
+        table.row(["> 99.9 %", "30.2 %", "1,931,549", "1,298,630", "309,399", "17 B", long, long, long]);
+        let text = table.render(TextStyle::Terminal { columns: 80 });
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        let (rows, end) = text.split_once("not in 80 columns: ").expect("some have no room");
+        assert!(rows.contains("> 99.9 %") && rows.contains("30.2 %"), "{text}");
+        for (name, figure) in [("accesses", "1,931,549"), ("L1 misses", "1,298,630"), ("used", "17 B")] {
+            assert_ne!(rows.contains(figure), end.contains(name), "{text}");
+        }
+        assert!(table.render(TextStyle::Terminal { columns: 200 }).lines().count() > 3);
     }
 
     /// The words of a table between blanks, rules left out.

@@ -7,6 +7,7 @@ use super::parts::{
 use lineup_explain::Explanation;
 use lineup_explain::explanation::{LineUse, RegionExplanation, SharedLine};
 use lineup_explain::quantiles::Quantiles;
+use lineup_model::figure::counted;
 use lineup_report::text::{Align, Table, TextStyle};
 use lineup_report::visible::{self, one_line};
 use std::collections::BTreeMap;
@@ -104,7 +105,8 @@ fn regions(explanation: &Explanation, room: usize, shape: Shape) -> Vec<String> 
 }
 
 fn head(region: &RegionExplanation, line_bytes: u64) -> Vec<String> {
-    let mut out = vec![format!("{}: {} calls explained", function_name(&region.name), region.calls)];
+    let mut out =
+        vec![format!("{}: {} explained", function_name(&region.name), counted(region.calls, "call"))];
     out.extend(notes(region));
     out.push(coverage_line(&region.coverage));
     out.extend(region.unnamed.iter().take(MAX_UNNAMED).map(unnamed_line));

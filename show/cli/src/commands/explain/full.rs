@@ -6,6 +6,7 @@ use super::parts::{
 use lineup_explain::Explanation;
 use lineup_explain::explanation::{Coverage, LineUse, LinesPerCall, RegionExplanation, SharedLine};
 use lineup_explain::quantiles::Quantiles;
+use lineup_model::figure::counted;
 use lineup_report::visible::one_line;
 use std::collections::BTreeMap;
 
@@ -22,7 +23,7 @@ pub(crate) fn lines(explanation: &Explanation, top: usize) -> Vec<String> {
 }
 
 fn region_lines(out: &mut Vec<String>, region: &RegionExplanation, line_bytes: u64, top: usize) {
-    out.push(format!("{}: {} calls explained", function_name(&region.name), region.calls));
+    out.push(format!("{}: {} explained", function_name(&region.name), counted(region.calls, "call")));
     out.extend(notes(region));
     coverage(out, &region.coverage);
     out.extend(region.unnamed.iter().map(unnamed_line));

@@ -2,6 +2,7 @@
 
 use super::shown::Shown;
 use crate::types::subject::Subject;
+use lineup_model::figure::counted;
 use lineup_model::layout::{Gap, Layout, Row};
 use lineup_model::line::LineSize;
 use lineup_model::types::{Aggregate, AggregateKind, Language, MemberRole, Selector, TypeId, TypeKind};
@@ -52,7 +53,7 @@ pub(crate) fn first_screen(text: &str, style: TextStyle) -> String {
     let summary = summary.map_or(&[][..], |(from, end)| lines.get(from..=end).unwrap_or_default());
     let head = (SCREEN_LINES - 1).saturating_sub(summary.len());
     let left = lines.len().saturating_sub(head + summary.len());
-    let more = format!("… {left} lines more: --full");
+    let more = format!("… {} more: --full", counted(left as u64, "line"));
     let shown = lines.iter().take(head).copied().chain([more.as_str()]).chain(summary.iter().copied());
     shown.flat_map(|line| [line, "\n"]).collect()
 }

@@ -6,7 +6,7 @@ use lineup_explain::process_summary::ProcessSummary;
 use lineup_explain::quantiles::Quantiles;
 use lineup_explain::region_summary::RegionSummary;
 use lineup_model::figure;
-use lineup_model::figure::whole;
+use lineup_model::figure::{counted, whole};
 use lineup_report::text::{Align, Table, TextStyle};
 use std::fmt::Write;
 
@@ -58,7 +58,7 @@ pub(crate) fn text(report: &Report, top: usize, style: TextStyle) -> String {
 
 fn region_text(out: &mut String, region: &RegionSummary, line_bytes: u64, style: TextStyle) {
     let made = region.seen.map_or_else(|| "an unknown number".to_owned(), whole);
-    let _ = writeln!(out, "{}: {} calls recorded of {made} made", region.name, whole(region.recorded));
+    let _ = writeln!(out, "{}: {} recorded of {made} made", region.name, counted(region.recorded, "call"));
     by_thread_text(out, &region.recorded_by_thread);
     let notes = [
         (Some(region.abandoned), "left by longjmp, an exception or a switch of stacks: recorded until then"),

@@ -2,7 +2,7 @@
 
 use lineup_codelayout::Summary;
 use lineup_model::figure;
-use lineup_model::figure::whole;
+use lineup_model::figure::{counted, whole};
 use lineup_report::text::{Align, Table, TextStyle};
 use lineup_report::visible::one_line;
 use std::fmt::Write;
@@ -13,18 +13,18 @@ pub(crate) fn text(summary: &Summary, top: usize, style: TextStyle) -> String {
     let code = &summary.code;
     let _ = writeln!(
         out,
-        "{}: {} instructions in {} functions",
+        "{}: {} in {}",
         one_line(&summary.file),
-        whole(summary.instructions),
-        whole(summary.functions.len() as u64)
+        counted(summary.instructions, "instruction"),
+        counted(summary.functions.len() as u64, "function")
     );
     let _ = writeln!(
         out,
-        "{} bytes of code were executed, on {} lines of 64 bytes and {} pages; without a gap they would fill {} lines",
+        "{} bytes of code were executed, on {} of 64 bytes and {}; without a gap they would fill {}",
         whole(code.executed_bytes),
-        whole(code.lines),
-        whole(code.pages),
-        whole(summary.least_lines)
+        counted(code.lines, "line"),
+        counted(code.pages, "page"),
+        counted(summary.least_lines, "line")
     );
     let estimated = summary.estimated_times as f64 / summary.times.max(1) as f64;
     let _ = writeln!(
