@@ -309,6 +309,9 @@ pub struct Coverage {
     pub of_all: Option<f64>,
     /// Named, of all stalls of data; `None` when there were none.
     pub named: Option<f64>,
+    /// The missing part of the debug information of the code that stalls most without it, and the remedy.
+    #[serde(skip)]
+    pub lack: Option<&'static str>,
     /// The shares of the classes.
     pub classes: Vec<ClassShare>,
 }
@@ -382,6 +385,9 @@ pub struct Finding {
     /// A study tries to write the edit: where the sources allow it, nobody has to.
     #[serde(skip)]
     pub is_written: bool,
+    /// The kind that a study writes where it does not write this one.
+    #[serde(skip)]
+    pub instead: Option<Kind>,
     /// The uses of a type's members, and their places in the layout; `None` for code.
     pub map: Option<MemberMap>,
     /// The clock's contradiction of the model in a function in which the subject stalls; `None` where they agree, and

@@ -251,7 +251,7 @@ impl Work<'_, '_> {
             stalls,
             pages: self.counts_pages().then(|| PageStalls::of(self.all_pages(), &self.options.page_costs)),
             page_costs: self.options.page_costs,
-            coverage: coverage(&owners, stalls),
+            coverage: coverage(&owners, stalls, (self.main_lack(), self.undescribed_cycles())),
             sample: Sample {
                 windows: self.recorded.windows.len() as u64,
                 accesses: self.watched.accesses,
@@ -348,13 +348,14 @@ impl Work<'_, '_> {
         let is_worth_it = |trial: &&Trial| scaled(trial.gain) >= self.options.least_gain;
         let worth: Vec<Kind> = gain.trials.iter().filter(is_worth_it).map(|trial| trial.kind).collect();
         let what = (best.kind, &gain.evidence, map.as_ref());
-        let (by_hand, next) =
+        let (by_hand, next, instead) =
             self.edit_and_next((gain.subject, subject.as_deref()), what, &worth, &functions);
         let is_written = self.is_written(best.kind, gain.subject) && !best.kind.is_conditional();
         Some(Finding {
             next,
             by_hand,
             is_written,
+            instead,
             subject,
             kind: best.kind,
             stalls: stalls / all_cycles,
@@ -376,13 +377,15 @@ impl Work<'_, '_> {
         (kind, evidence, map): (Kind, &Evidence, Option<&MemberMap>),
         worth: &[Kind],
         functions: &[String],
-    ) -> (Option<String>, String) {
+    ) -> (Option<String>, String, Option<Kind>) {
         let library = self.library(subject);
         let is_written = self.is_written(kind, subject);
         let made = [Kind::Split, Kind::Order, Kind::Boxed].into_iter();
-        let instead = made
-            .filter(|other| *other != kind && worth.contains(other))
-            .find(|other| *other == Kind::Order || self.is_written(*other, subject));
+        let instead =
+            made.filter(|other| *other != kind && worth.contains(other)).find(|other| match other {
+                Kind::Order => !self.is_of_template(subject),
+                other => self.is_written(*other, subject),
+            });
         let by_hand = match (&library, name) {
             (Some(library), Some(name)) => Some(manual_edits::of_library(name, library)),
             (_, Some(_)) if kind == Kind::Narrow => self.smaller_members(subject, is_written),
@@ -401,16 +404,25 @@ impl Work<'_, '_> {
             None if by_hand.is_none() || instead.is_some() || is_written => self.next(kind, functions),
             _ => String::new(),
         };
-        (by_hand, next)
+        (by_hand, next, instead)
     }
 
     /// Whether a study writes an edit of this kind in the language of a type.
     fn is_written(&mut self, kind: Kind, subject: Subject) -> bool {
         match kind {
-            Kind::Split | Kind::Prefetch => self.is_in(subject, &[Language::C, Language::Cpp]),
+            Kind::Split => {
+                self.is_in(subject, &[Language::C, Language::Cpp]) && !self.is_of_template(subject)
+            }
+            Kind::Prefetch => self.is_in(subject, &[Language::C, Language::Cpp]),
             Kind::Columns | Kind::Narrow => self.is_in(subject, &[Language::C]),
             kind => kind == Kind::Boxed,
         }
+    }
+
+    /// Whether a type is made by a template of C++, which a study leaves as it is.
+    fn is_of_template(&mut self, subject: Subject) -> bool {
+        let Subject::Type(ty) = subject else { return false };
+        self.is_in(subject, &[Language::Cpp]) && self.naming.namer.catalog().name(ty).contains('<')
     }
 
     /// Whether a type is of one of these languages.

@@ -100,6 +100,24 @@ fn the_types_that_stall_are_found_with_what_their_best_layout_gains() {
     assert!(findings["configurations"].as_array().is_some_and(|all| all.len() >= 8));
 }
 
+/// Without types nothing is judged, though functions have names: that is no all-clear.
+#[test]
+fn a_program_without_debug_information_has_no_all_clear() {
+    let place = Place::new(DEVICES, &["-g0"]);
+    let all = [&["find", "--no-clock"][..], &CACHES, &["--", "./program"]].concat();
+    let output = place.lineup(&all).output().expect("lineup runs");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let first = said.lines().find(|line| line.contains("modelled stalls")).unwrap_or_default();
+    let advice = "whose types are not known (no debug information; build with -g): no layout of it was tried";
+    assert!(
+        first.contains("of modelled stalls are for data without a name in ") && first.contains(advice),
+        "{said}"
+    );
+    assert!(!said.contains("nothing is worth fixing") && !said.contains("code of a library"), "{said}");
+    assert!(!said.contains("devices, 7"), "its members are unknown, not absent: {said}");
+    place.assert_clean();
+}
+
 /// A list whose nodes hold numbers used side by side, before text that is not, and an array of two members far apart.
 const NODES: &str = r#"
 #include <stdio.h>

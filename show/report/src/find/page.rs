@@ -149,7 +149,7 @@ fn footprint(findings: &Findings, rank: usize, footprint: &Footprint) -> Markup 
         article.proposal id=(format!("finding-{}", rank + 1)) {
             h3 { (rank + 1) ". " (name(&footprint.subject)) }
             p { b { (share(footprint.time)) } " of " (words::time(findings.time_source)) "; " (shortened(&words::footprint(footprint), SENTENCE)) "." }
-            p.muted { (words::NO_STALLS) "." }
+            p.muted { (words::no_stalls(findings, footprint)) "." }
             p.muted { (shortened(&words::footprint_evidence(footprint), SENTENCE)) "." }
             @if let Some(by_hand) = &footprint.by_hand { p { (shortened(by_hand, SENTENCE)) "." } }
             (next(findings, rank, "", &footprint.next))

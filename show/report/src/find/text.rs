@@ -10,7 +10,7 @@ use crate::text::{Align, Table, TextStyle};
 use crate::visible::{one_line, shortened};
 use lineup_find::{Finding, Findings, Footprint, Ranked};
 use lineup_model::figure;
-use lineup_model::figure::whole;
+use lineup_model::figure::{counted, whole};
 use lineup_model::sampling::ClockEvent;
 use std::fmt::Write;
 
@@ -108,7 +108,7 @@ fn footprint_text(out: &mut String, findings: &Findings, footprint: &Footprint) 
         words::time(findings.time_source),
         words::footprint(footprint)
     );
-    let _ = writeln!(out, "    {}", words::NO_STALLS);
+    let _ = writeln!(out, "    {}", words::no_stalls(findings, footprint));
     let _ = writeln!(out, "    {}", words::footprint_evidence(footprint));
 }
 
@@ -153,8 +153,8 @@ fn head(out: &mut String, findings: &Findings) {
     let named = of_all.unwrap_or_else(|| "nothing stalled".to_owned());
     let _ = writeln!(
         out,
-        "{named}; gains are of {} windows of the run with {} of its {} accesses",
-        whole(sample.windows),
+        "{named}; gains are of {} of the run with {} of its {} accesses",
+        counted(sample.windows, "window"),
         whole(sample.accesses),
         whole(sample.of_accesses)
     );
@@ -202,6 +202,7 @@ fn finding_text(out: &mut String, findings: &Findings, finding: &Finding) {
         .trials
         .iter()
         .skip(1)
+        .filter(|trial| trial.gain > 0.0)
         .map(|trial| format!("{} {}", words::layout(trial.kind), words::saved(trial.gain)));
     let others: Vec<String> = others.collect();
     if !others.is_empty() {

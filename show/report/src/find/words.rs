@@ -3,10 +3,10 @@
 use crate::visible::one_line;
 use lineup_find::{
     AllocationPair, BetweenThreads, Bursts, CostSource, Evidence, Finding, Findings, Footprint,
-    FunctionLines, Kind, LockWaits, NoFinding, PairedSite, ParallelArrays, Sign, StackObject, Stalls,
-    Stretch, TimeSource, WithoutFinding, WordChange,
+    FunctionLines, Kind, LockWaits, NoFinding, OwnerStalls, PairedSite, ParallelArrays, Sign, StackObject,
+    Stalls, Stretch, TimeSource, WithoutFinding, WordChange,
 };
-use lineup_model::figure::{change, mean, share, whole};
+use lineup_model::figure::{change, counted, mean, share, whole};
 use lineup_model::first_names;
 
 /// Members named at most.
@@ -95,15 +95,20 @@ pub fn unjudged(findings: &Findings) -> Option<String> {
         return None;
     }
     let mut functions: Vec<&str> = Vec::new();
-    for owner in findings.owners.iter().filter(|owner| owner.class == "unnamed") {
+    let is_much = |owner: &&OwnerStalls| owner.class == "unnamed" && owner.share >= LEAST_NAMED;
+    for owner in findings.owners.iter().filter(is_much) {
         functions.extend(owner.functions.iter().map(|(name, _)| name.as_str()));
     }
     functions.truncate(UNNAMED_FUNCTIONS);
     let functions: Vec<_> = functions.into_iter().map(one_line).collect();
     let place = if functions.is_empty() { String::new() } else { format!(" in {}", functions.join(", ")) };
+    let lack = findings
+        .coverage
+        .lack
+        .map_or_else(String::new, |lack| format!(", whose types are not known ({lack})"));
     Some(format!(
-        "{} of modelled stalls are for data without a name{place}: no layout of it was tried, and the findings are \
-         about the rest",
+        "{} of modelled stalls are for data without a name{place}{lack}: no layout of it was tried, and the findings \
+         are about the rest",
         share(unnamed)
     ))
 }
@@ -157,7 +162,7 @@ fn lock(one: &LockWaits) -> [String; 3] {
 fn pair(one: &AllocationPair) -> [String; 3] {
     let of = |site: &PairedSite| {
         let size_bytes = mean(site.bytes as f64 / site.objects.max(1) as f64);
-        format!("{} objects of {size_bytes} B at {}", whole(site.objects), one_line(&site.line))
+        format!("{} of {size_bytes} B at {}", counted(site.objects, "object"), one_line(&site.line))
     };
     let [first, second] = one.sites.each_ref().map(of);
     [
@@ -248,9 +253,16 @@ pub fn footprint(one: &Footprint) -> String {
     format!("lines {first}, at best, with {}", layout(one.kind))
 }
 
-/// The limit of a footprint's promise.
-pub const NO_STALLS: &str =
-    "fewer lines, in the L1 or beyond it; these are no stalls, and no time is promised";
+/// The limit of a footprint's promise, with the stalls of the type where it has any.
+pub fn no_stalls(findings: &Findings, one: &Footprint) -> String {
+    let is_it = |owner: &&OwnerStalls| owner.class == "member" && owner.name == one.subject;
+    let stalls = findings.owners.iter().find(is_it).map_or(0.0, |owner| owner.share);
+    let stalls = match stalls >= LEAST_NAMED {
+        true => format!("of the {} of modelled stalls that the type has, none is promised", share(stalls)),
+        false => "these are no stalls".to_owned(),
+    };
+    format!("fewer lines, in the L1 or beyond it; {stalls}, and no time is promised")
+}
 
 /// The evidence of a footprint: the other functions, and the use of the type.
 pub fn footprint_evidence(one: &Footprint) -> String {
@@ -351,12 +363,12 @@ pub fn bursts(bursts: &Bursts) -> Vec<String> {
         format!("{:.0}", 1000.0 * cycles / instructions.max(1.0))
     };
     let first = format!(
-        "sampled from running process {}: {} bursts with {} instructions on {} threads in {:.1} s, in which the process used \
+        "sampled from running process {}: {} with {} instructions on {} in {:.1} s, in which the process used \
          {:.2} s of processor time",
         taken.process,
-        whole(taken.bursts),
+        counted(taken.bursts, "burst"),
         whole(taken.instructions),
-        whole(taken.threads),
+        counted(taken.threads, "thread"),
         taken.watched_seconds,
         taken.process_seconds
     );
@@ -390,7 +402,7 @@ pub fn bursts(bursts: &Bursts) -> Vec<String> {
     });
     let mut seen = vec![
         "not seen: allocations, waits between threads".to_owned(),
-        format!("{} bursts ended early", whole(taken.lost)),
+        format!("{} ended early", counted(taken.lost, "burst")),
         format!("{} reached their longest time", whole(taken.cut)),
         format!("{} had not ended", whole(taken.unended)),
     ];
@@ -467,8 +479,8 @@ pub fn placement(findings: &Findings) -> Vec<String> {
             best.kind.words()
         ),
         format!(
-            "in the windows {} small objects; lines fetched {}, from memory {}, dTLB misses {}, pages {}",
-            whole(placements.objects),
+            "in the windows {}; lines fetched {}, from memory {}, dTLB misses {}, pages {}",
+            counted(placements.objects, "small object"),
             of(as_is.l1_misses, best.l1_misses),
             of(as_is.l2_misses, best.l2_misses),
             of(as_is.dtlb_l1_misses, best.dtlb_l1_misses),
@@ -531,14 +543,20 @@ pub fn evidence(evidence: &Evidence) -> String {
                 bytes => format!("{bytes} of {size_bytes} bytes are holes; "),
             };
             format!(
-                "{variant}{holes}{lines_needed} of {lines} lines needed{per_line}; used: {}; {unused} members unused; {} objects, {} in arrays",
+                "{variant}{holes}{lines_needed} of {} needed{per_line}; used: {}; {} unused; {}, {} in arrays",
+                counted(*lines, "line"),
                 first_names(&used, MEMBERS),
-                whole(*objects),
+                counted(*unused as u64, "member"),
+                counted(*objects, "object"),
                 share(*in_arrays)
             )
         }
         Evidence::Code { executed_bytes, lines, lines_needed } => {
-            format!("{lines_needed} of {lines} lines needed for {} bytes executed", whole(*executed_bytes))
+            format!(
+                "{lines_needed} of {} needed for {} executed",
+                counted(*lines, "line"),
+                counted(*executed_bytes, "byte")
+            )
         }
         Evidence::Fight { lines, threads, of_one_object, members, waits } => {
             let members: Vec<_> = members.iter().map(|name| one_line(name)).collect();

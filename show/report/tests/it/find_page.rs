@@ -43,6 +43,7 @@ fn finding(name: &str) -> Finding {
         next: format!("lineup study --region '{HOSTILE}' -- ./a"),
         by_hand: Some(format!("by hand: {HOSTILE}")),
         is_written: false,
+        instead: None,
         map: Some(MemberMap {
             size_bytes: 80,
             size_bytes_after: Some(80),
@@ -148,6 +149,7 @@ fn findings() -> Findings {
         coverage: Coverage {
             of_all: Some(1.0),
             named: Some(1.0),
+            lack: None,
             classes: vec![ClassShare { class: "member", share: 1.0 }],
         },
         sample: Sample { windows: 1, accesses: 10, of_accesses: 10, stall_cycles: 1000 },
@@ -381,6 +383,10 @@ fn what_has_no_name_is_said_first_and_is_no_all_clear() {
     assert!(first.starts_with("99.5 % of modelled stalls") && first.contains("in poll"), "{first}");
     assert!(words::nothing_found(&much).contains("99.5 % of modelled stalls have no name"));
     assert!(find_page(&much, "a", "a").contains("without a name in poll"));
+    let mut undescribed = much;
+    undescribed.coverage.lack = Some("no debug information; build with -g");
+    let first = words::unjudged(&undescribed).expect("nothing has a type");
+    assert!(first.contains("whose types are not known (no debug information; build with -g)"), "{first}");
     let little = with(0.995, "member");
     assert_eq!(words::unjudged(&little), None);
     assert!(words::nothing_found(&little).starts_with("nothing is worth fixing"));
@@ -410,7 +416,8 @@ fn a_type_that_does_not_stall_has_its_lines_by_function() {
         "{third}"
     );
     assert!(
-        third.contains(words::NO_STALLS) && third.contains("12.5 % of its accesses cross the end of a line"),
+        third.contains("these are no stalls, and no time is promised")
+            && third.contains("12.5 % of its accesses cross the end of a line"),
         "{third}"
     );
     let without = words::without_finding(&findings().without_finding[0], TimeSource::Model);

@@ -78,6 +78,7 @@ mod tests {
             next: String::new(),
             by_hand: None,
             is_written: false,
+            instead: None,
             map: None,
             clock: None,
         }

@@ -103,7 +103,7 @@ impl Work<'_, '_> {
         let map = member_map(&mut self.naming, &self.attribution, demand.ty, moved, bench.line_bytes);
         let subject = Subject::Type(demand.ty);
         let what = (kind, &demand.evidence, map.as_ref());
-        let (by_hand, next) = self.edit_and_next((subject, Some(name)), what, &[kind], &functions);
+        let (by_hand, next, _) = self.edit_and_next((subject, Some(name)), what, &[kind], &functions);
         Ok(Footprint {
             subject: name.to_owned(),
             kind,

@@ -36,8 +36,8 @@ pub(crate) fn edit(
     });
     let of_all = of_all.filter(|(staying, all)| !staying.is_empty() && staying.len() < *all);
     let others = match (&of_all, unused) {
-        (Some((staying, all)), _) if all - staying.len() == 1 => "the other member".to_owned(),
-        (Some((staying, all)), _) => format!("the other {} members", all - staying.len()),
+        // The map lists parts of members, and none that no access reached: its rows are no count of members.
+        (Some(_), _) => "the other members".to_owned(),
         (None, 0) => "members that are used less".to_owned(),
         (None, 1) => "one member that is not used".to_owned(),
         (None, unused) => format!("{unused} members that are not used"),

@@ -2,9 +2,10 @@
 
 use crate::trials::replay::cycles;
 use crate::work::Work;
+use lineup_explain::explanation::Lack;
 use lineup_model::figure;
 use lineup_recording::{ProgramExit, Summary};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A file whose debug information lacks something is reported when its code has at least this share of all stalls.
 const LEAST_LACKING: f64 = 0.01;
@@ -13,9 +14,28 @@ const LEAST_LACKING: f64 = 0.01;
 const NATIVE_ENGINE: &str = "native engine";
 
 impl Work<'_, '_> {
-    /// The recorder's notes, and the files whose debug information lacks names.
-    pub(crate) fn notes(&self, all_cycles: f64) -> Vec<String> {
-        let mut lacking: BTreeMap<(&str, &str), u64> = BTreeMap::new();
+    /// The images without debug information, shared libraries aside, that have code.
+    pub(crate) fn undescribed_images(&self) -> BTreeSet<usize> {
+        let is_undescribed = |pc: u64| self.naming.namer.lack_at(pc) == Some(Lack::DebugInfo);
+        let pcs = self.recorded.runs.iter().map(|run| run.pc).filter(|pc| is_undescribed(*pc));
+        pcs.filter_map(|pc| self.recorded.place_of(pc)).map(|(image, _)| image).collect()
+    }
+
+    /// The missing part of the debug information of the code that stalls most without it.
+    pub(crate) fn main_lack(&self) -> Option<&'static str> {
+        let most = self.lacking().into_iter().max_by_key(|(_, cycles)| *cycles);
+        most.map(|((_, lack), _)| lack)
+    }
+
+    /// Stalls for data of code without debug information.
+    pub(crate) fn undescribed_cycles(&self) -> u64 {
+        let all = self.lacking().into_iter();
+        all.filter(|((_, lack), _)| *lack == Lack::DebugInfo.advice()).map(|(_, cycles)| cycles).sum()
+    }
+
+    /// Stalls for data of code whose debug information lacks something, by file.
+    fn lacking(&self) -> BTreeMap<(&str, &'static str), u64> {
+        let mut lacking: BTreeMap<(&str, &'static str), u64> = BTreeMap::new();
         for run in &self.recorded.runs {
             let [loads, stores] = [run.load_misses, run.store_misses];
             let of_data = cycles(loads, self.options.latency) + cycles(stores, self.options.latency);
@@ -28,8 +48,13 @@ impl Work<'_, '_> {
                 *lacking.entry((&image.path, lack)).or_default() += of_data;
             }
         }
+        lacking
+    }
+
+    /// The recorder's notes, and the files whose debug information lacks names.
+    pub(crate) fn notes(&self, all_cycles: f64) -> Vec<String> {
         let share = |cycles: u64| cycles as f64 / all_cycles;
-        let worth = lacking.into_iter().filter(|(_, cycles)| share(*cycles) >= LEAST_LACKING);
+        let worth = self.lacking().into_iter().filter(|(_, cycles)| share(*cycles) >= LEAST_LACKING);
         let lacks = worth.map(|((path, lack), cycles)| {
             format!(
                 "{} of modelled stalls are for data of code in {path}: {lack}",

@@ -70,6 +70,7 @@ impl Work<'_, '_> {
     pub(crate) fn owners(&mut self, all_cycles: f64) -> Vec<OwnerStalls> {
         let mut all: Vec<OwnerStalls> = Vec::new();
         let spots = self.spots_by_owner();
+        let undescribed = self.undescribed_images();
         for (owner, tally) in self.by_owner() {
             let stall_cycles = tally.cycles(self.options.latency);
             let own = spots.get(&owner).map_or(&[][..], Vec::as_slice);
@@ -81,7 +82,13 @@ impl Work<'_, '_> {
             }
             all.push(OwnerStalls {
                 name: owner::name(&mut self.naming.namer, owner),
-                class: class_name(owner::class(owner)),
+                class: match owner {
+                    // The program's own code: its types are unknown, and no layout of them was judged.
+                    Owner::Library(image, _) | Owner::Variable(image, _) if undescribed.contains(&image) => {
+                        class_name(Class::Unnamed)
+                    }
+                    _ => class_name(owner::class(owner)),
+                },
                 size_bytes: match owner {
                     Owner::Type(ty) => self.naming.namer.catalog().size_bytes(ty),
                     _ => None,
@@ -239,17 +246,23 @@ impl Work<'_, '_> {
 }
 
 /// The shares of stalls of data that have names, by class. Pages and programs' memory that a kernel copies have none.
-pub(crate) fn coverage(owners: &[OwnerStalls], stalls: Stalls) -> Coverage {
+/// Nor has data of code without debug information, whose stalls are `undescribed`, whatever an allocator's heads say.
+pub(crate) fn coverage(
+    owners: &[OwnerStalls],
+    stalls: Stalls,
+    (lack, undescribed): (Option<&'static str>, u64),
+) -> Coverage {
     let all: f64 = owners.iter().map(|owner| owner.stall_cycles).sum();
     let of = |class: Class| {
         let own = owners.iter().filter(|owner| owner.class == class_name(class));
         own.fold(0.0, |sum, owner| sum + owner.stall_cycles)
     };
     let share = |cycles: f64| cycles / all.max(1.0);
-    let nameless = of(Class::Unnamed) + of(Class::Copied);
+    let nameless = (of(Class::Unnamed) + of(Class::Copied)).max((undescribed as f64).min(all));
     Coverage {
         of_all: (stalls.cycles() > 0).then(|| 1.0 - nameless / stalls.cycles() as f64),
         named: (all > 0.0).then(|| share(all - nameless)),
+        lack,
         classes: Class::ALL
             .into_iter()
             .filter(|class| *class != Class::Copied || of(*class) > 0.0)

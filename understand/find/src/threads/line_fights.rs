@@ -67,6 +67,7 @@ impl Work<'_, '_> {
             next: self.next_of_fight(fighters, &functions),
             by_hand: None,
             is_written: false,
+            instead: None,
             functions,
             map: None,
             clock: None,

@@ -73,6 +73,7 @@ impl Work<'_, '_> {
             next: if functions.is_empty() { String::new() } else { self.next_of_threads(&functions) },
             by_hand: Some(manual_edits::own_parts(change)),
             is_written: false,
+            instead: None,
             functions,
             map: None,
             clock: None,

@@ -87,10 +87,12 @@ fn choose(findings: &Findings, allow_growth: bool) -> Result<FoundRegions, Strin
     let gain = |finding: &Finding| match finding.kind {
         Kind::OwnLines => (allow_growth && finding.next.starts_with("lineup study ")).then_some(finding.gain),
         _ => {
-            // A study writes orders for C and C++, and a Box for Rust; of other kinds the finding says it.
+            // A study writes orders for C and C++, and a Box for Rust; of other kinds the finding says it: its own, and
+            // the one that a study writes in its place.
             let written = |trial: &&Trial| {
                 let is_own = finding.is_written && trial.kind == finding.kind;
-                is_own || matches!(trial.kind, Kind::Order | Kind::Boxed)
+                let is_instead = finding.instead == Some(trial.kind);
+                is_own || is_instead || matches!(trial.kind, Kind::Order | Kind::Boxed)
             };
             let trials = finding.trials.iter().filter(written);
             let best = trials.max_by(|one, other| one.gain.total_cmp(&other.gain));
