@@ -390,7 +390,7 @@ fn nothing_to_change(report: &StudyReport) -> String {
         let named = report.coverage.as_ref().and_then(|coverage| coverage.share);
         if let Some(named) = named.filter(|named| *named < LEAST_NAMED) {
             return format!(
-                "Only {} of the data accesses have a name, so the types and variables that the recorded calls use are \
+                "{} of the data accesses have a name: the types and variables that the recorded calls use are \
                  not known.",
                 share(named)
             );
