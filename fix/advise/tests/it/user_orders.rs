@@ -254,7 +254,7 @@ fn a_lifted_type_may_have_members_before_an_aligned_one_and_neighbours_elsewhere
     let [moved] = advice.orders.as_slice() else { panic!("{:?}", advice.refusals) };
     assert_eq!(moved.new_offsets_bits, [0, 64, 128, 384, 512, 576], "in the new order");
     let said = format!("{:?}", held(order, false).refusals);
-    assert!(said.contains("keeps members on lines of their own (low)"), "{said}");
+    assert!(said.contains("members lie on lines of their own (low)"), "{said}");
 }
 
 /// A compiler's constraints on two members, in a type that may be ordered.

@@ -57,7 +57,7 @@ fn counters_of_two_threads_are_parted_when_the_type_may_grow() {
     let (report, patch) = study(&["--allow-growth"], 0);
     let added: Vec<&str> = patch.lines().filter(|line| line.starts_with('+')).collect();
     assert!(
-        patch.starts_with("counters: keep what different threads use on cache lines of its own"),
+        patch.starts_with("counters: keep what different threads use on cache lines of their own"),
         "{patch}"
     );
     assert!(
