@@ -16,11 +16,13 @@ pub struct PredictedWaits {
 }
 
 impl PredictedWaits {
-    /// Whether fewer waits for the line alone are predicted, in the recorded order or in the order with most waits.
-    pub(crate) fn is_fewer(&self) -> bool {
+    /// Whether at most half as many waits for the line alone are predicted, in the recorded order or in the order with most
+    /// waits.
+    pub(crate) fn is_half(&self) -> bool {
         let alone = |waits: &WaitsByOrder| (waits.recorded.of_line_alone, waits.of_line_alone_at_most());
         let (before, after) = (alone(&self.before), alone(&self.after));
-        after.0 < before.0 || after.1 < before.1
+        let is_half = |before: u64, after: u64| after < before && after <= before / 2;
+        is_half(before.0, after.0) || is_half(before.1, after.1)
     }
 
     /// In a sentence.
@@ -41,5 +43,23 @@ impl PredictedWaits {
             all(&self.before),
             all(&self.after)
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lineup_explain::threads::Waits;
+
+    #[test]
+    fn half_of_the_waits_have_to_go_in_the_recorded_order_or_the_one_with_most() {
+        let waits = |recorded: u64, most: u64| {
+            let alone = |of_line_alone: u64| Waits { of_same_bytes: 7, of_line_alone };
+            WaitsByOrder { recorded: alone(recorded), fewest: alone(0), most: alone(most) }
+        };
+        let is_half = |before, after| PredictedWaits { accesses: 1000, before, after }.is_half();
+        assert!(is_half(waits(10, 90), waits(0, 0)) && is_half(waits(10, 90), waits(10, 45)));
+        assert!(!is_half(waits(10, 90), waits(6, 60)), "elements of an array that share a line");
+        assert!(!is_half(waits(0, 0), waits(0, 0)));
     }
 }

@@ -107,6 +107,8 @@ pub enum Constraint {
     AskedAlignment,
     /// Members lie on lines of their own, apart from those before: an alignment, their sizes or room puts them there.
     KeptApart,
+    /// Most waits of threads are predicted to stay with its members apart.
+    WaitsStay,
     /// Every CPU has a copy of the variable: it cannot become a member.
     PerCpu,
     /// The change was made and tried, and the program was worse or did something else.
@@ -201,6 +203,7 @@ impl Constraint {
             Self::SharedBeginning => "another type begins with the same members",
             Self::AskedAlignment => "an instruction asks for its alignment",
             Self::KeptApart => "members lie on lines of their own",
+            Self::WaitsStay => "most waits of threads stay with its members apart",
             Self::PerCpu => "every CPU has a copy of the variable",
             Self::WrittenByOthers => "threads write it, and would take away the line of its neighbours",
         }

@@ -189,16 +189,17 @@ fn predict(subject: &Subject<'_>, plan: &Plan<'_>, layout: &Layout) -> Option<Pr
 /// The predicted waits of objects, if they can be predicted.
 ///
 /// # Errors
-/// When the prediction is no better than the present layout.
+/// When more than half of the waits are predicted to stay.
 pub(crate) fn by_prediction(
     subject: &Subject<'_>,
     objects: &ObjectsElsewhere,
 ) -> Result<Option<PredictedWaits>, Binding> {
     let foreseen = subject.usage.elsewhere.as_ref().and_then(|all| all.objects(subject.id, objects));
     let predicted = foreseen.map(PredictedWaits::from);
-    match predicted.is_some_and(|predicted| !predicted.is_fewer()) {
-        true => Err(Binding::new(Constraint::LayoutNotReproduced).because(
-            "as many waits are predicted with its members apart: what threads fight over lies within one",
+    match predicted.is_some_and(|predicted| !predicted.is_half()) {
+        true => Err(Binding::new(Constraint::WaitsStay).because(
+            "what threads fight over lies within one member; by hand, alignas on the type of its elements gives each lines of its \
+             own",
         )),
         false => Ok(predicted),
     }
