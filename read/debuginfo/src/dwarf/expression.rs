@@ -25,16 +25,8 @@ struct Follower {
 
 /// The value of an expression that depends on nothing of a run.
 pub(crate) fn constant(expression: Expression<Slice<'_>>, encoding: Encoding) -> Option<u64> {
-    let mut follower = Follower::default();
-    let mut operations = expression.operations(encoding);
-    while let Some(operation) = operations.next().ok()? {
-        if matches!(operation, Operation::Bra { .. } | Operation::Skip { .. }) {
-            return None;
-        }
-        follower.take(&operation);
-    }
-    match follower.stack.pop() {
-        Some(StackValue::Number(number)) => Some(number.cast_unsigned()),
+    match Follower::default().value(expression, encoding)? {
+        StackValue::Number(number) => Some(number.cast_unsigned()),
         _ => None,
     }
 }
@@ -42,17 +34,10 @@ pub(crate) fn constant(expression: Expression<Slice<'_>>, encoding: Encoding) ->
 /// The place of a member from the address of its object, which the expression finds on the stack; some compilers write
 /// the place alone. `None` when it depends on more than that address.
 pub(crate) fn member_offset(expression: Expression<Slice<'_>>, encoding: Encoding) -> Option<u64> {
-    let mut follower = Follower { stack: vec![StackValue::InObject(0)], reach_bytes: None };
-    let mut operations = expression.operations(encoding);
-    while let Some(operation) = operations.next().ok()? {
-        if matches!(operation, Operation::Bra { .. } | Operation::Skip { .. }) {
-            return None;
-        }
-        follower.take(&operation);
-    }
-    match follower.stack.pop() {
-        Some(StackValue::InObject(offset) | StackValue::Number(offset)) => u64::try_from(offset).ok(),
-        _ => None,
+    let follower = Follower { stack: vec![StackValue::InObject(0)], reach_bytes: None };
+    match follower.value(expression, encoding)? {
+        StackValue::InObject(offset) | StackValue::Number(offset) => u64::try_from(offset).ok(),
+        StackValue::Nothing => None,
     }
 }
 
@@ -78,6 +63,18 @@ pub(crate) fn reach_bytes(expression: Expression<Slice<'_>>, encoding: Encoding)
 }
 
 impl Follower {
+    /// The value that an expression without branches leaves on top.
+    fn value(mut self, expression: Expression<Slice<'_>>, encoding: Encoding) -> Option<StackValue> {
+        let mut operations = expression.operations(encoding);
+        while let Some(operation) = operations.next().ok()? {
+            if matches!(operation, Operation::Bra { .. } | Operation::Skip { .. }) {
+                return None;
+            }
+            self.take(&operation);
+        }
+        self.stack.pop()
+    }
+
     fn pop(&mut self) -> StackValue {
         self.stack.pop().unwrap_or(StackValue::Nothing)
     }
