@@ -17,6 +17,9 @@ use tree_sitter::Node;
 /// Text to insert, by file and byte offset.
 pub(crate) type Insertions = BTreeMap<String, BTreeMap<usize, String>>;
 
+/// Names for more values make a patch longer than the room that they are for.
+const MOST_NAMED: usize = 16;
+
 /// The values by position of a type, and how they follow.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Positional {
@@ -32,6 +35,12 @@ impl Positional {
     /// Whether there are no values by position, nor lists that may hold such.
     pub(crate) fn is_empty(&self) -> bool {
         self.insertions.is_empty() && self.exchanges.is_empty() && self.lists.is_empty()
+    }
+
+    /// Whether names can be given to all values by position, of which there are few.
+    pub(crate) fn may_be_named(&self) -> bool {
+        let values: usize = self.insertions.values().map(BTreeMap::len).sum();
+        self.exchanges.is_empty() && values <= MOST_NAMED
     }
 
     /// Whether all values by position are for the first members, which an order does not move.

@@ -2,7 +2,6 @@
 
 use crate::constraints::constraint::{Binding, Constraint};
 use crate::constraints::groundwork::Groundwork;
-use crate::constraints::initialisers::Positional;
 use crate::constraints::review::Review;
 use crate::constraints::{constructors, holds};
 use crate::error::AdviseError;
@@ -500,10 +499,23 @@ impl<'s> Plan<'s> {
         })))
     }
 
-    /// Whether the sources were searched and give no values by position. The language has to be C, or the type a
-    /// struct.
-    pub(crate) fn has_no_values_by_position(&self) -> bool {
-        self.ground.values.as_ref().is_some_and(Positional::is_empty)
+    /// The texts in which few values by position have the names of their members. `None` if the sources were not
+    /// searched, and if an order in which no named value moves leaves them as they are.
+    pub(crate) fn naming_values(
+        &self,
+        subject: &Subject<'_>,
+        sources: &Sources,
+        order: &[usize],
+    ) -> Option<BTreeMap<String, String>> {
+        let values = self.ground.values.as_ref().filter(|values| values.may_be_named())?;
+        let field_order = self.problem.field_order(order);
+        match order.is_sorted() {
+            true => Some(values.edited(sources, &field_order)),
+            false => {
+                let is_named = values.is_empty() || !values.stay(subject.aggregate, &field_order);
+                is_named.then(BTreeMap::new)
+            }
+        }
     }
 
     /// Members whose values by position get their names when the order is written.

@@ -218,9 +218,13 @@ fn texts(
     let all: Vec<Room> = room.chain((layout.behind > 0).then_some(behind)).collect();
     let is_counted = |model: &Model| room_layout::may_be_arrays(model, layout);
     // An array is a member more: values by position would go to it.
-    let style = match plan.has_no_values_by_position() && plan.models.models.iter().all(is_counted) {
-        true => RoomStyle::Arrays,
-        false => RoomStyle::BitFields,
+    let named = plan.naming_values(subject, sources, &layout.order);
+    let style = match named.filter(|_| plan.models.models.iter().all(is_counted)) {
+        Some(named) => {
+            texts.extend(named);
+            RoomStyle::Arrays
+        }
+        None => RoomStyle::BitFields,
     };
     let text = write_room(&sources.with(&texts), subject, spelling, &all, style)?;
     texts.insert(plan.ground.body.found.path.clone(), text);

@@ -1,7 +1,7 @@
 //! Places of members when there is room between those of different threads.
 //!
-//! Room consists of arrays of `char`. If values are given by position it consists of unnamed bit-fields, which are no
-//! members, so that the values stay unchanged. Neither asks for an alignment, which memory from `malloc` would not
+//! Room consists of arrays of `char`. If many values are given by position, or such that cannot get names, it consists
+//! of unnamed bit-fields, which are no members, so that the values stay unchanged. Neither asks for an alignment, which memory from `malloc` would not
 //! have. There is enough room to keep the two apart for every beginning of an object.
 
 use crate::constraints::constraint::{Binding, Constraint};
