@@ -324,6 +324,7 @@ fn what_cannot_be_timed_is_refused_before_the_program_runs() {
 
 #[test]
 fn calls_in_processes_that_were_forked_off_have_a_command_that_records_them() {
+    lineup_fixtures::require_plugins("qemu-x86_64");
     let source = r#"
         #include <sys/wait.h>
         #include <unistd.h>
