@@ -4,7 +4,7 @@ use crate::hand_findings::{AllocationPair, LockWaits, ParallelArrays, StackObjec
 pub use crate::layout_evidence::{
     Evidence, Kind, LaidMember, LargestVariant, MemberMap, ThreadWaits, WordChange,
 };
-use crate::stalls::page_stalls::{PageCosts, PageStalls};
+use crate::stalls::page_stalls::{HugePages, PageCosts, PageStalls};
 use crate::time_findings::{Footprint, Ranked, Stretch, TimeSource};
 use crate::trials::placement_kinds::Placements;
 use lineup_model::sampling::ClockEvent;
@@ -66,6 +66,8 @@ pub struct Findings {
     pub allocation_sites: Option<Vec<AllocationStalls>>,
     /// Other placements of the heap's small objects; `None` where the windows have none.
     pub placements: Option<Placements>,
+    /// Huge pages, where pages cost much and no placement of small objects is a finding.
+    pub huge_pages: Option<HugePages>,
     /// Contention between threads; `None` when only one thread was seen, and for kernels.
     pub between_threads: Option<BetweenThreads>,
     /// A kernel's stalls by the work it did, most first; `None` for programs.
@@ -223,8 +225,10 @@ pub enum NoFinding {
     },
     /// No layout that was tried needs fewer lines.
     NoGain,
-    /// No other layout was tried: it has one member, or the windows have none of its objects.
+    /// No other layout was tried: it has one member, or members that keep their places.
     NothingToMove,
+    /// No other layout was tried: the windows have none of its objects.
+    NotInWindows,
     /// It has no members: an array, a buffer, a variable of one value.
     NoMembers,
     /// It lies on the stack.

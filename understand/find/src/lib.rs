@@ -45,7 +45,7 @@ pub use sampled::{
 };
 pub use search::work_out;
 pub use stalls::clock::Clock;
-pub use stalls::page_stalls::{CostSource, PageCosts, PageStalls};
+pub use stalls::page_stalls::{CostSource, HugePages, PageCosts, PageStalls};
 pub use stalls::run_alone::RunAlone;
 pub use time_findings::{Footprint, FunctionLines, Ranked, Stretch, TimeSource};
 pub use trials::layouts::malloc_bytes;

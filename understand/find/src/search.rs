@@ -11,7 +11,7 @@ use crate::stalls::attribution::Attribution;
 use crate::stalls::bursts;
 use crate::stalls::clock::Clock;
 use crate::stalls::counts::FunctionCounts;
-use crate::stalls::page_stalls::PageStalls;
+use crate::stalls::page_stalls::{HugePages, PageStalls};
 use crate::stalls::run_alone::RunAlone;
 use crate::stalls::time_shares::TimeShares;
 use crate::stalls::window_names::{Naming, Point};
@@ -40,6 +40,9 @@ use lineup_debuginfo::DebugInfo;
 use lineup_model::Library;
 use lineup_model::types::Language;
 use std::path::Path;
+
+/// Huge pages that save a smaller part of the modelled cycles are no finding: touching pages costs them too.
+const LEAST_OF_PAGES: f64 = 0.05;
 
 /// Works out the findings. `debug` holds the debug info of each of the recording's images, `program` is the path of the
 /// one whose functions can be studied, `clock` the samples of a run at its own speed.
@@ -99,6 +102,7 @@ pub fn work_out(
     let lost = clock.map_or(0, |clock| clock.lost);
     let placements =
         work.placements(bench.configurations, clock.map(|clock| clock.alone).unwrap_or_default());
+    let huge_pages = work.huge_pages();
     let types = work.types_by_time();
     let is_entry = |pc: u64| is_entry(recorded, debug, pc);
     let naming = (&mut work.naming, &work.attribution);
@@ -114,6 +118,8 @@ pub fn work_out(
         findings.parallel_arrays = arrays;
     }
     findings.placements = placements;
+    findings.huge_pages =
+        huge_pages.filter(|_| findings.placements.as_ref().is_none_or(|all| all.best().is_none()));
     findings.bursts = bursts;
     findings.contexts = work_contexts::stalls(recorded, debug, options.latency, all_cycles);
     findings.clock_event = clock.filter(|_| findings.clock_samples.is_some()).map(|clock| clock.event);
@@ -202,6 +208,20 @@ impl Work<'_, '_> {
         bench.tried(configurations, self.options.least_gain, live_objects, || self.next_of_placement())
     }
 
+    /// Huge pages, where pages take much of the modelled cycles.
+    fn huge_pages(&self) -> Option<HugePages> {
+        let costs = &self.options.page_costs;
+        let pages = self.counts_pages().then(|| PageStalls::of(self.all_pages(), costs))?;
+        let all = (self.instructions() + self.stalls().cycles() + pages.stall_cycles).max(1) as f64;
+        let [share, gain] =
+            [pages.stall_cycles, pages.saved_by_huge_pages(costs)].map(|cycles| cycles as f64 / all);
+        (gain >= LEAST_OF_PAGES.max(self.options.least_gain)).then(|| HugePages {
+            share,
+            gain,
+            next: self.next_of_placement(),
+        })
+    }
+
     fn findings(mut self, bench: &Bench<'_>, gains: Vec<Gain>, judged: Vec<Judged>) -> Findings {
         let (stalls, all_cycles) = (self.stalls(), bench.all_cycles);
         let owners = self.owners(all_cycles);
@@ -231,6 +251,15 @@ impl Work<'_, '_> {
         let (footprints, mut reasons) = parted(judged);
         leave_out_conditional(&mut found, &footprints);
         reasons.extend(of_libraries);
+        for (owner, tally) in self.by_owner() {
+            let Owner::Type(ty) = owner else { continue };
+            let name = self.naming.namer.catalog().name(ty);
+            let is_known = tried.iter().any(|(known, ..)| *known == name)
+                || reasons.iter().any(|(known, _)| *known == name);
+            if tally.accesses > 0.0 && !is_known {
+                reasons.push((name, self.not_tried(ty)));
+            }
+        }
         let shown = (found.as_slice(), footprints.as_slice());
         let of_cycles = stalls.cycles() as f64 / self.modelled_cycles();
         let mut without_finding =
@@ -272,6 +301,7 @@ impl Work<'_, '_> {
             owners,
             allocation_sites,
             placements: None,
+            huge_pages: None,
             between_threads: self.between_threads(),
             contexts: None,
             functions,

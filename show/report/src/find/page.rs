@@ -51,6 +51,7 @@ fn lead(findings: &Findings) -> Markup {
             (whole(findings.instructions)) " instructions, " (whole(all)) " cycles of modelled stalls: "
             (of(findings.stalls.data_cycles)) " for data, " (of(findings.stalls.code_cycles)) " for code."
         }
+        @if let Some(little) = words::little_to_win(findings) { p { b { (little) } "." } }
         @if let Some(pages) = words::pages(findings) { p { (pages) "." } }
         p.muted {
             "Stalls are waits in a cache model, not time. "
@@ -161,11 +162,11 @@ fn footprint(findings: &Findings, rank: usize, footprint: &Footprint) -> Markup 
 /// The finding on the heap's placement.
 fn placement(findings: &Findings) -> Markup {
     let lines = words::placement(findings);
-    let next = findings.placements.as_ref().map(|placements| placements.next.as_str()).unwrap_or_default();
+    let next = lines.last().and_then(|line| line.strip_prefix(words::NEXT)).unwrap_or_default();
     html! {
         @if let Some((first, rest)) = lines.split_first() {
             article.proposal id="placement" {
-                h3 { "Placement of the heap" }
+                h3 { "Placement" }
                 p { b { (shortened(first, SENTENCE)) } "." }
                 @for line in rest.iter().filter(|line| !line.starts_with('→')) { p.muted { (shortened(line, SENTENCE)) "." } }
                 p { "Next: " }

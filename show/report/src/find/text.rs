@@ -132,6 +132,9 @@ fn head(out: &mut String, findings: &Findings) {
         figure::share(share(stalls.data_cycles, all)),
         figure::share(share(stalls.code_cycles, all)),
     );
+    if let Some(little) = words::little_to_win(findings) {
+        let _ = writeln!(out, "{little}");
+    }
     let _ = writeln!(
         out,
         "caches: {}; {} cycles from the second level, {} from memory",

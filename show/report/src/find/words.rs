@@ -3,8 +3,8 @@
 use crate::visible::one_line;
 use lineup_find::{
     AllocationPair, BetweenThreads, Bursts, CostSource, Evidence, Finding, Findings, Footprint,
-    FunctionLines, Kind, LockWaits, NoFinding, OwnerStalls, PairedSite, ParallelArrays, Sign, StackObject,
-    Stalls, Stretch, TimeSource, WithoutFinding, WordChange,
+    FunctionLines, HugePages, Kind, LockWaits, NoFinding, OwnerStalls, PairedSite, ParallelArrays, Sign,
+    StackObject, Stalls, Stretch, TimeSource, WithoutFinding, WordChange,
 };
 use lineup_model::figure::{change, counted, mean, share, whole};
 use lineup_model::first_names;
@@ -21,6 +21,10 @@ const LEAST_NAMED: f64 = 0.01;
 const MUCH_UNNAMED: f64 = 0.1;
 /// A smaller share of stalls without a name hides nothing that would reach the usual threshold.
 const LEAST_UNNAMED: f64 = 0.01;
+/// With fewer of the modelled cycles stalling, the report says so first.
+const FEW_STALLS: f64 = 0.01;
+/// From this share of all stalls on, the reader has to know that they are for code.
+const MUCH_OF_CODE: f64 = 0.5;
 /// The most functions named that access data without a name.
 const UNNAMED_FUNCTIONS: usize = 3;
 
@@ -78,6 +82,26 @@ pub fn cycles_in_words(findings: &Findings) -> String {
     )
 }
 
+/// The share of the modelled cycles that stall for data, code or pages.
+fn stalling(findings: &Findings) -> f64 {
+    let of_pages = findings.pages.map_or(0, |pages| pages.stall_cycles);
+    let stalls = findings.stalls.cycles() + of_pages;
+    stalls as f64 / (findings.instructions + stalls).max(1) as f64
+}
+
+/// The message that hardly anything stalls, unless threads wait for each other, which the stalls do not count.
+pub fn little_to_win(findings: &Findings) -> Option<String> {
+    let stalling = stalling(findings);
+    let waits = findings.between_threads.is_some_and(|between| between.waits.all() >= 1.0);
+    (stalling < FEW_STALLS && !waits).then(|| {
+        format!(
+            "{} of the modelled cycles stall, with one cycle for each instruction: layouts and placements have little to \
+             gain here",
+            share(stalling),
+        )
+    })
+}
+
 /// A gain as a change of all modelled stalls.
 pub fn saved(gain: f64) -> String {
     change(1.0 - gain)
@@ -116,9 +140,17 @@ pub fn unjudged(findings: &Findings) -> Option<String> {
 /// The message that nothing reaches the threshold, and the data for which that holds.
 pub fn nothing_found(findings: &Findings) -> String {
     let unnamed = unnamed(findings);
-    if unnamed < LEAST_UNNAMED {
-        return "nothing is worth fixing by a layout: no upper bound reaches the threshold of --least"
-            .to_owned();
+    if unnamed < LEAST_UNNAMED || unnamed * stalling(findings) < LEAST_UNNAMED * FEW_STALLS {
+        let nothing = "nothing is worth fixing by a layout: no upper bound reaches the threshold of --least";
+        let of_code = findings.stalls.code_cycles as f64 / findings.stalls.cycles().max(1) as f64;
+        return match of_code >= MUCH_OF_CODE && stalling(findings) >= FEW_STALLS {
+            true => format!(
+                "{nothing}; {} of modelled stalls are for code, and no order of it that was tried has fewer: by hand, \
+                 less code on the way",
+                share(of_code)
+            ),
+            false => nothing.to_owned(),
+        };
     }
     format!(
         "no upper bound of data with a name reaches the threshold of --least; {} of modelled stalls have no name and \
@@ -283,7 +315,11 @@ pub fn without_finding(one: &WithoutFinding, source: TimeSource) -> String {
         }
         NoFinding::NoGain => "no layout that was tried needs fewer lines".to_owned(),
         NoFinding::NothingToMove => {
-            "no other layout was tried: it has one member, or the windows have none of its objects".to_owned()
+            "no other layout was tried: it has one member, or members that keep their places".to_owned()
+        }
+        NoFinding::NotInWindows => {
+            "no other layout was tried: the windows of the run have none of its objects; --windows keeps more"
+                .to_owned()
         }
         NoFinding::NoMembers => {
             "it has no members that could lie elsewhere; by hand, smaller elements, or visits in their order"
@@ -455,10 +491,25 @@ pub fn pages(findings: &Findings) -> Option<String> {
     ))
 }
 
+fn huge_pages(found: &HugePages) -> Vec<String> {
+    vec![
+        format!(
+            "pages: {} of the modelled cycles, at best {} with huge pages for all memory",
+            share(found.share),
+            saved(found.gain)
+        ),
+        "for the heap by a setting, which the study tries; for memory from mmap by madvise with MADV_HUGEPAGE, by hand"
+            .to_owned(),
+        format!("{NEXT}{}", one_line(&found.next)),
+    ]
+}
+
 /// The finding on the heap's placement: its first line, details, and the next command. Empty where there is none.
 pub fn placement(findings: &Findings) -> Vec<String> {
-    let Some(placements) = &findings.placements else { return Vec::new() };
-    let Some(best) = placements.best() else { return Vec::new() };
+    let found = findings.placements.as_ref().and_then(|placements| Some((placements, placements.best()?)));
+    let Some((placements, best)) = found else {
+        return findings.huge_pages.as_ref().map_or_else(Vec::new, huge_pages);
+    };
     let as_is = &placements.as_is;
     let of = |now: u64, then: u64| format!("{} → {}", whole(now), whole(then));
     let low = placements.gains.iter().copied().min_by(f64::total_cmp);

@@ -3,9 +3,9 @@
 use lineup_find::{
     AllocationPair, AllocationStalls, BetweenThreads, BurstShare, BurstShares, Bursts, BurstsTaken,
     ClassShare, ClockContradiction, ContextStalls, Coverage, Evidence, Finding, Findings, Footprint,
-    FunctionLines, Kind, LaidMember, LockWaits, MemberMap, MemberStalls, NoFinding, OwnerStalls, PageCosts,
-    PageStalls, PairedSite, ParallelArrays, PlacementKind, PlacementTrial, Placements, Ranked, Sample, Sign,
-    Stack, StackObject, Stalls, Stretch, ThreadWaits, TimeSource, Trial, WithoutFinding,
+    FunctionLines, HugePages, Kind, LaidMember, LockWaits, MemberMap, MemberStalls, NoFinding, OwnerStalls,
+    PageCosts, PageStalls, PairedSite, ParallelArrays, PlacementKind, PlacementTrial, Placements, Ranked,
+    Sample, Sign, Stack, StackObject, Stalls, Stretch, ThreadWaits, TimeSource, Trial, WithoutFinding,
 };
 use lineup_report::find::{find_page, words};
 use scraper::{Html, Selector};
@@ -242,6 +242,7 @@ fn findings() -> Findings {
             visits_in_order: Some(0.5),
             types: vec![(HOSTILE.to_owned(), 1.0)],
         }]),
+        huge_pages: None,
         placements: Some(Placements {
             instructions: 1_000_000_000,
             first_touches: 0,
@@ -383,10 +384,21 @@ fn what_has_no_name_is_said_first_and_is_no_all_clear() {
     assert!(first.starts_with("99.5 % of modelled stalls") && first.contains("in poll"), "{first}");
     assert!(words::nothing_found(&much).contains("99.5 % of modelled stalls have no name"));
     assert!(find_page(&much, "a", "a").contains("without a name in poll"));
-    let mut undescribed = much;
+    let mut undescribed = much.clone();
     undescribed.coverage.lack = Some("no debug information; build with -g");
     let first = words::unjudged(&undescribed).expect("nothing has a type");
     assert!(first.contains("whose types are not known (no debug information; build with -g)"), "{first}");
+    let mut computing = much.clone();
+    computing.instructions = 1_000_000_000;
+    computing.between_threads = None;
+    assert!(
+        words::nothing_found(&computing).starts_with("nothing is worth fixing"),
+        "hardly anything stalls"
+    );
+    let little = words::little_to_win(&computing).expect("hardly anything stalls");
+    assert!(little.starts_with("< 0.01 % of the modelled cycles stall"), "{little}");
+    assert!(find_page(&computing, "a", "a").contains("of the modelled cycles stall"));
+    assert_eq!(words::little_to_win(&much), None);
     let little = with(0.995, "member");
     assert_eq!(words::unjudged(&little), None);
     assert!(words::nothing_found(&little).starts_with("nothing is worth fixing"));
@@ -461,4 +473,14 @@ fn a_placement_is_a_finding_with_its_next_command() {
     assert!(lines[4].starts_with("→ lineup study --placement -- "), "{lines:?}");
     let without = Findings { placements: None, ..findings() };
     assert!(words::placement(&without).is_empty());
+    let next = "lineup study --placement -- ./a".to_owned();
+    let huge_pages = Some(HugePages { share: 0.77, gain: 0.7, next });
+    let of_pages = Findings { huge_pages, ..without };
+    let lines = words::placement(&of_pages);
+    assert_eq!(
+        lines[0],
+        "pages: 77.0 % of the modelled cycles, at best −70.00 % with huge pages for all memory"
+    );
+    assert_eq!(lines[2], "→ lineup study --placement -- ./a");
+    assert!(find_page(&of_pages, "a", "a").contains("lineup study --placement -- ./a"));
 }

@@ -1,7 +1,9 @@
 //! The shares of the time that accesses to data have.
 //!
 //! A function's time is the clock's where it took enough samples, else the model's cycles. Among the data that the
-//! function accesses it is divided by accesses, with a cycle for each, and their stalls.
+//! function accesses it is divided by accesses, with a cycle for each, and their stalls. In functions with few accesses
+//! each accounts for [`INSTRUCTIONS_OF_ACCESS`] at most: the rest of their time is for computing, which is no data's. Nor
+//! are the stalls for the function's own code.
 
 use crate::owner::Owner;
 use crate::stalls::attribution::Attribution;
@@ -12,6 +14,9 @@ use crate::trials::replay::cycles;
 use foldhash::HashMap;
 use lineup_recording::Latency;
 use std::collections::BTreeMap;
+
+/// Instructions for each access, at most, that compute its address and use its value.
+const INSTRUCTIONS_OF_ACCESS: f64 = 8.0;
 
 /// The time of each owner's data, by function.
 pub(crate) struct TimeShares {
@@ -42,6 +47,11 @@ impl TimeShares {
         parts.sort_by_key(|(owner, function, _)| (*owner, *function));
         let mut costs: HashMap<FunctionNumber, f64> = HashMap::default();
         parts.iter().for_each(|(_, function, cost)| *costs.entry(*function).or_default() += cost);
+        for (function, cost) in &mut costs {
+            let counts = &attribution.functions[*function];
+            let missing = counts.instructions as f64 / INSTRUCTIONS_OF_ACCESS - counts.accesses as f64;
+            *cost += missing.max(0.0) + cycles(counts.fetch_misses, latency) as f64;
+        }
         let mut of_owners: BTreeMap<Owner, Vec<(FunctionNumber, f64)>> = BTreeMap::new();
         for (owner, function, cost) in parts {
             let of_function = cost / costs[&function].max(f64::MIN_POSITIVE);

@@ -7,7 +7,7 @@ use crate::tables::member_map::member_map;
 use crate::time_findings::{Footprint, FunctionLines, Ranked};
 use crate::trials::gains::{Bench, Subject};
 use crate::trials::line_demand::{Demand, Lines};
-use crate::trials::pieces::Wide;
+use crate::trials::pieces::{Wide, pieces};
 use crate::work::Work;
 use lineup_coherence::WAIT_CYCLES;
 use lineup_explain::catalog::Ty;
@@ -65,11 +65,20 @@ impl Work<'_, '_> {
                 (Some(Library::Allocator), _) => Err(NoFinding::Allocator),
                 (Some(library), _) => Err(NoFinding::OfLibrary { declared_in: library.to_string() }),
                 (None, Some(demand)) => self.footprint(bench, &name, demand),
-                (None, None) => Err(NoFinding::NothingToMove),
+                (None, None) => Err(self.not_tried(*ty)),
             };
             all.push(Judged { name, outcome, by_hand });
         }
         all
+    }
+
+    /// The reason why no layout of a type was tried.
+    pub(crate) fn not_tried(&mut self, ty: Ty) -> NoFinding {
+        let table = self.naming.namer.catalog().table(ty);
+        match table.and_then(|(types, described)| pieces(types, described.id)) {
+            Some(_) => NoFinding::NotInWindows,
+            None => NoFinding::NothingToMove,
+        }
     }
 
     /// The members that may be smaller, and the size from which on `malloc` takes less: values are not seen.

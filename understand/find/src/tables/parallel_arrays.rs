@@ -100,10 +100,20 @@ impl Steps {
 }
 
 /// The counts of one array.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Default)]
 struct Sum {
     all: u64,
-    size_bytes: u64,
+    /// Accesses by their bytes.
+    by_size: BTreeMap<u64, u64>,
+}
+
+impl Sum {
+    /// Bytes of an element: those of most accesses. A loop in order may access several elements at once.
+    fn size_bytes(&self) -> u64 {
+        let most =
+            self.by_size.iter().max_by_key(|(size_bytes, count)| (**count, std::cmp::Reverse(**size_bytes)));
+        most.map_or(1, |(size_bytes, _)| *size_bytes)
+    }
 }
 
 /// Counts of all windows.
@@ -182,7 +192,7 @@ impl Seen {
         owners.iter().all(|owner| {
             let (mut all, mut together) = (0, 0);
             for ((own, _), steps) in self.groups.iter().filter(|((own, _), _)| own.contains(owner)) {
-                let jumps = steps.jumps(self.sums[owner].size_bytes, line_bytes);
+                let jumps = steps.jumps(self.sums[owner].size_bytes(), line_bytes);
                 all += jumps;
                 together += if own.intersection(owners).count() > 1 { jumps } else { 0 };
             }
@@ -193,7 +203,7 @@ impl Seen {
     /// The lines of all uses of these arrays. An element that is used again is no other line: code that sets up one
     /// element by many accesses does not count against one array.
     fn lines(&self, owners: &BTreeSet<Owner>, line_bytes: u64) -> Lines {
-        let sizes = || owners.iter().map(|owner| self.sums[owner].size_bytes);
+        let sizes = || owners.iter().map(|owner| self.sums[owner].size_bytes());
         let align = sizes().max().unwrap_or(1).max(1);
         let size_bytes = sizes().sum::<u64>().next_multiple_of(align);
         // Elements at a random index begin anywhere in a line.
@@ -201,8 +211,10 @@ impl Seen {
         let (mut now, mut after) = (0.0, 0.0);
         for ((own, _), steps) in &self.groups {
             let common: Vec<&Owner> = own.intersection(owners).collect();
-            now +=
-                common.iter().map(|owner| steps.lines(self.sums[*owner].size_bytes, line_bytes)).sum::<f64>();
+            now += common
+                .iter()
+                .map(|owner| steps.lines(self.sums[*owner].size_bytes(), line_bytes))
+                .sum::<f64>();
             let of_one = if common.len() > 1 { of_index } else { 1.0 };
             after += if common.is_empty() { 0.0 } else { of_one * steps.lines(size_bytes, line_bytes) };
         }
@@ -233,7 +245,7 @@ fn see(window: &Window, points: &[Point], spots: &[Spot], attribution: &Attribut
         }
         let sum = seen.sums.entry(owner).or_default();
         sum.all += 1;
-        sum.size_bytes = sum.size_bytes.max(size_bytes);
+        *sum.by_size.entry(size_bytes).or_default() += 1;
         let uses = by_pc.entry(pc).or_insert_with(|| Uses { owner, size_bytes, addresses: Vec::new() });
         if uses.owner == owner {
             uses.addresses.push(address);
@@ -297,7 +309,8 @@ mod tests {
             let owners: BTreeSet<Owner> = variables.iter().map(owner).collect();
             for owner in &owners {
                 let sum = seen.sums.entry(*owner).or_default();
-                (sum.all, sum.size_bytes) = (sum.all + indices.len() as u64, 4);
+                sum.all += indices.len() as u64;
+                sum.by_size = BTreeMap::from([(4, sum.all), (16, sum.all / 4)]);
             }
             seen.groups.entry((owners, number)).or_default().add(&uses(0, 0x1000, 4, indices));
         }

@@ -2,6 +2,7 @@
 //! would else seem forgotten.
 
 use crate::findings::{Finding, Kind, NoFinding, OwnerStalls, WithoutFinding};
+use crate::threads::line_fights::BETWEEN_SUBJECTS;
 use crate::time_findings::Footprint;
 use lineup_model::Library;
 
@@ -27,8 +28,14 @@ pub(crate) fn without_finding(
     stalls_of_cycles: f64,
 ) -> Vec<WithoutFinding> {
     let is_shown = |owner: &OwnerStalls| {
-        let is_found = findings.iter().any(|finding| finding.subject.as_deref() == Some(owner.name.as_str()));
-        owner.class == "member" && (is_found || footprints.iter().any(|one| one.subject == owner.name))
+        let is_of = |finding: &Finding| {
+            let of_threads = || finding.kind.is_of_threads();
+            let all = finding.subject.as_deref().unwrap_or_default();
+            (owner.class == "member" || of_threads()) && all == owner.name
+                || of_threads() && all.split(BETWEEN_SUBJECTS).any(|one| one == owner.name)
+        };
+        findings.iter().any(is_of)
+            || owner.class == "member" && footprints.iter().any(|one| one.subject == owner.name)
     };
     let mut by_time: Vec<&OwnerStalls> = owners.iter().collect();
     by_time.sort_by(|one, other| other.time.total_cmp(&one.time));

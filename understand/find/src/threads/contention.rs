@@ -99,7 +99,7 @@ pub(crate) struct Word {
     pub(crate) writers: BTreeSet<u32>,
     /// The threads that waited.
     pub(crate) waiting: BTreeSet<u32>,
-    /// By the instruction that wrote it before: the waits.
+    /// By the instruction that wrote it last on its line: the waits.
     pub(crate) written_by: BTreeMap<u64, u64>,
     /// By the instruction that waited.
     pub(crate) awaited_by: BTreeMap<u64, u64>,
@@ -167,10 +167,11 @@ impl Between {
         word.waits += waits;
         word.writers.insert(writer);
         word.waiting.insert(waiting);
-        *word.written_by.entry(written.pc).or_default() += waits;
         *word.awaited_by.entry(awaited.pc).or_default() += waits;
-        if played.updates.contains(&pair.writer_tag) {
-            word.of_updates += waits;
+        // The line's last write may be to a word beside it, such as its lock.
+        if written.spot == awaited.spot {
+            *word.written_by.entry(written.pc).or_default() += waits;
+            word.of_updates += if played.updates.contains(&pair.writer_tag) { waits } else { 0 };
         }
     }
 

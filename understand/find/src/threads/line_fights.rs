@@ -13,6 +13,9 @@ const MOST_FUNCTIONS: usize = 3;
 /// Functions with a smaller share of a finding's waits are not listed.
 const LEAST_OF_FIGHT: f64 = 0.1;
 
+/// Stands between the names of what threads fight over.
+pub(crate) const BETWEEN_SUBJECTS: &str = " and ";
+
 impl Work<'_, '_> {
     /// Waits in the windows as waits of the whole run, with which the windows' accesses are compared.
     pub(crate) fn thread_waits(&self, waits: Waits) -> ThreadWaits {
@@ -50,7 +53,7 @@ impl Work<'_, '_> {
         let functions = self.functions_that_wait(&fight.pcs);
         let gain = share(waits.of_line_alone);
         Finding {
-            subject: Some(names.join(" and ")),
+            subject: Some(names.join(BETWEEN_SUBJECTS)),
             kind: Kind::OwnLines,
             stalls: share(waits.all()),
             gain,

@@ -10,7 +10,7 @@ use crate::stalls::function_names::{NO_SYMBOL, function_at};
 use crate::stalls::window_names::{Naming, Point};
 use crate::stalls::window_stalls::Watched;
 use crate::trials::cache_configurations::Configuration;
-use crate::trials::layouts::{Layout, Moved, Objects, Relaid, count_taken};
+use crate::trials::layouts::{Layout, MOST_WORDS, Moved, Objects, Relaid, WORD_BYTES, count_taken};
 use crate::trials::loads_ahead::LoadsAhead;
 use crate::trials::packed_code::Packed;
 use crate::trials::pieces::{LINK_BYTES, Piece, largest_variant, narrow, pieces, without_holes};
@@ -376,7 +376,9 @@ pub(super) fn objects(bench: &Bench<'_>, naming: &mut Naming<'_>, ty: Ty) -> Opt
     }
     let (heat, visits) = (vec![0; pieces.len()], vec![0; pieces.len()]);
     let taken = taken.into_iter().map(|piece| (piece, 0)).collect();
-    let mut objects = Objects { is_own, size_bytes, pieces, heat, visits, bases: Vec::new(), taken, narrow };
+    let words = vec![0; size_bytes.div_ceil(WORD_BYTES).min(MOST_WORDS) as usize];
+    let bases = Vec::new();
+    let mut objects = Objects { is_own, size_bytes, pieces, heat, visits, words, bases, taken, narrow };
     let mut visit = Visit { base: u64::MAX, pieces: 0 };
     for (window, points) in bench.windows.iter().zip(bench.points) {
         let accesses = window.steps.iter().filter_map(|step| match step {
@@ -390,6 +392,9 @@ pub(super) fn objects(bench: &Bench<'_>, naming: &mut Naming<'_>, ty: Ty) -> Opt
             let offset = u64::from(point.offset);
             let bytes = offset..offset + size_bytes;
             count_taken(&mut objects.taken, bytes.clone());
+            if let Some(word) = objects.words.get_mut((offset / WORD_BYTES) as usize) {
+                *word += 1;
+            }
             let (base, pieces) = (address.wrapping_sub(offset), objects.covered(bytes));
             if !pieces.is_empty() {
                 objects.bases.extend(places_object[point.spot as usize].then_some(base));

@@ -3,7 +3,7 @@
 use crate::stalls::window_names::Point;
 use crate::trials::address_index::Starts;
 use crate::trials::packed_code::{LINE_BYTES, Packed};
-use crate::trials::pieces::{LINK_BYTES, Piece, closely, put_in_order};
+use crate::trials::pieces::{LINK_BYTES, Piece, put_in_order};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -11,13 +11,13 @@ use std::ops::Range;
 const APART: u64 = 1 << 60;
 /// Between one part of split objects and the next.
 const APART_EACH: u64 = 1 << 56;
-/// The largest piece whose uses for each byte are compared.
-const MOST_PIECE_BYTES: u64 = 1 << 12;
 /// The largest distance, in objects, between used elements of one array.
 const NEAR_OBJECTS: u64 = 256;
 
 /// The alignment of an object, where that is not known.
-const WORD_BYTES: u64 = 8;
+pub(crate) const WORD_BYTES: u64 = 8;
+/// Words of an object whose accesses are counted.
+pub(crate) const MOST_WORDS: u64 = 1 << 10;
 
 /// The indices of the pieces that an access covers, of pieces in order: a wide one may load two members at once.
 fn covered<T>(pieces: &[T], bytes: Range<u64>, piece: impl Fn(&T) -> &Piece) -> Range<usize> {
@@ -94,6 +94,8 @@ pub(crate) struct Objects {
     /// Visits of each piece: several uses of a piece during one use of an object count once, such as a constructor's
     /// many writes.
     pub(crate) visits: Vec<u64>,
+    /// Accesses of each word of an object; of large objects only of the first ones.
+    pub(crate) words: Vec<u64>,
     /// Addresses of objects, sorted.
     pub(crate) bases: Vec<u64>,
     /// The bytes that members take, members of members too, with their accesses; empty where few bytes are holes.
@@ -154,44 +156,6 @@ impl Objects {
     /// Whether objects lie as `malloc` puts some of this size side by side.
     pub(crate) fn are_of_malloc(&self) -> bool {
         self.link_bytes() > 0 && self.pitch() == malloc_bytes(self.size_bytes)
-    }
-
-    /// The most used pieces first, each object where it is: by accesses, by visits and by visits for each byte. Fewer
-    /// where they do not fit into it, or are the same.
-    pub(crate) fn in_orders_of_use(&self) -> Vec<Relaid> {
-        let of_byte = |(visits, piece): (&u64, &Piece)| visits * MOST_PIECE_BYTES / piece.size_bytes().max(1);
-        let by_byte: Vec<u64> = self.visits.iter().zip(&self.pieces).map(of_byte).collect();
-        let mut orders: Vec<Relaid> = Vec::new();
-        for order in
-            [&self.heat, &self.visits, &by_byte].into_iter().filter_map(|uses| self.in_order_of(uses))
-        {
-            if !orders.iter().any(|known| known.places == order.places) {
-                orders.push(order);
-            }
-        }
-        orders
-    }
-
-    /// The pieces with most `uses` first.
-    pub(crate) fn in_order_of(&self, uses: &[u64]) -> Option<Relaid> {
-        let mut order: Vec<usize> = (0..self.pieces.len()).collect();
-        order.sort_by_key(|index| std::cmp::Reverse(uses[*index]));
-        let is_used = |index: &usize| self.heat[*index] > 0;
-        let (used, unused): (Vec<usize>, Vec<usize>) = order.iter().copied().partition(is_used);
-        let close = |used: Vec<usize>| {
-            let end = put_in_order(used.iter().map(|index| &self.pieces[*index])).1;
-            let rest = closely(&self.pieces, end, unused.clone());
-            [used, rest].concat()
-        };
-        let closer = closely(&self.pieces, 0, used.clone());
-        [order, close(used), close(closer)].into_iter().find_map(|order| {
-            let (starts, end) = put_in_order(order.iter().map(|index| &self.pieces[*index]));
-            (end <= self.size_bytes).then(|| {
-                let places =
-                    order.iter().zip(starts).map(|(index, start)| (*index, PiecePlace::Within(start)));
-                self.relaid(places.collect())
-            })
-        })
     }
 
     /// Bytes that the much used part of an object needs for the address of the other part. Objects outside arrays need
@@ -279,7 +243,7 @@ impl Objects {
         order.into_iter().zip(starts.into_iter().map(place)).collect()
     }
 
-    fn relaid(&self, places: BTreeMap<usize, PiecePlace>) -> Relaid {
+    pub(super) fn relaid(&self, places: BTreeMap<usize, PiecePlace>) -> Relaid {
         let hot = places.values().find_map(PiecePlace::stride);
         Relaid {
             size_bytes: hot.unwrap_or(self.size_bytes),
@@ -311,7 +275,7 @@ impl Moved {
 
 /// The new place of a piece.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum PiecePlace {
+pub(super) enum PiecePlace {
     /// To this offset of its object.
     Within(u64),
     /// To this offset of an element of an array.
@@ -335,7 +299,7 @@ pub(crate) struct Relaid {
     /// Bytes of an object then, or of the part in the first array.
     size_bytes: u64,
     /// By piece.
-    places: Vec<PiecePlace>,
+    pub(super) places: Vec<PiecePlace>,
     /// Bytes by piece; empty where each has as many as it had.
     narrow: Vec<u64>,
     pitch: u64,
@@ -426,12 +390,12 @@ impl Relaid {
 }
 
 #[cfg(test)]
-mod tests {
+pub(in crate::trials) mod tests {
     use super::*;
 
     impl Layout {
         /// The new address of a byte.
-        fn data(&self, address: u64, point: Point) -> u64 {
+        pub(in crate::trials) fn data(&self, address: u64, point: Point) -> u64 {
             self.parts((address, 1), point)[0].0
         }
 
@@ -449,58 +413,22 @@ mod tests {
     }
 
     /// Objects of four members of eight bytes, of which the first and last are used, 32 bytes apart.
-    fn objects() -> Objects {
+    pub(in crate::trials) fn objects() -> Objects {
         Objects {
             is_own: vec![false, true],
             size_bytes: 32,
             pieces: words(4),
             heat: vec![5, 0, 0, 9],
             visits: vec![5, 0, 0, 9],
+            words: vec![5, 0, 0, 9],
             bases: vec![0x1000, 0x1020, 0x1040, 0x1080],
             taken: Vec::new(),
             narrow: Vec::new(),
         }
     }
 
-    fn point(offset: u32) -> Point {
+    pub(in crate::trials) fn point(offset: u32) -> Point {
         Point { spot: 1, offset, site: 0 }
-    }
-
-    #[test]
-    fn used_members_come_first() {
-        let orders = objects().in_orders_of_use();
-        assert_eq!(orders.len(), 1, "both are the same");
-        let layout = Layout::Objects(orders.into_iter().next().expect("they fit"));
-        assert_eq!(layout.data(0x1018, point(24)), 0x1000);
-        assert_eq!(layout.data(0x1020, point(0)), 0x1028);
-        assert_eq!(layout.data(0x1024, point(4)), 0x102c);
-        assert_eq!(layout.data(0x1018, Point { spot: 0, offset: 24, site: 0 }), 0x1018, "of another type");
-        assert_eq!(layout.data(0x1040, point(32)), 0x1040, "behind the object");
-    }
-
-    #[test]
-    fn what_is_visited_most_comes_first_in_another_order() {
-        let all = Objects { heat: vec![7, 0, 9, 8], visits: vec![7, 0, 2, 7], ..objects() };
-        assert_eq!(first_object(&all), [[16, 24, 0, 8], [0, 24, 16, 8]]);
-    }
-
-    #[test]
-    fn little_that_is_visited_comes_before_much_that_is_visited_as_often() {
-        let piece = |start, end| Piece { start, end, align: 8 };
-        let pieces = vec![piece(0, 8), piece(8, 16), piece(16, 48), piece(48, 56)];
-        let (heat, visits) = (vec![0, 0, 9, 5], vec![0, 0, 5, 5]);
-        let all = Objects { heat, visits, pieces, size_bytes: 56, ..objects() };
-        assert_eq!(first_object(&all), [[40, 48, 0, 32], [40, 48, 8, 0]]);
-    }
-
-    /// The new offsets of the first object's pieces in each order.
-    fn first_object(all: &Objects) -> Vec<[u64; 4]> {
-        let places = all.in_orders_of_use().into_iter().map(|relaid| {
-            let layout = Layout::Objects(relaid);
-            let to = |piece: &Piece| layout.data(0x1000 + piece.start, point(piece.start as u32)) - 0x1000;
-            [0, 1, 2, 3].map(|index: usize| to(&all.pieces[index]))
-        });
-        places.collect()
     }
 
     #[test]

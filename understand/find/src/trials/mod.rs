@@ -11,3 +11,4 @@ pub(crate) mod pieces;
 pub(crate) mod placement_kinds;
 pub(crate) mod placements;
 pub(crate) mod replay;
+mod use_orders;

@@ -13,7 +13,7 @@
 //! count as unchanged.
 
 use crate::stalls::allocation_sites::HeapBytes;
-use crate::stalls::page_stalls::PageCosts;
+use crate::stalls::page_stalls::{PAGES_OF_A_PROCESS, PageCosts};
 use crate::stalls::run_alone::RunAlone;
 use crate::trials::cache_configurations::Configuration;
 use crate::trials::layouts::malloc_bytes;
@@ -85,8 +85,6 @@ impl WholeRun<'_> {
     }
 }
 
-/// The pages of a process that has allocated nothing: its code, its libraries' data and its stack.
-const PAGES_OF_A_PROCESS: u64 = 150;
 /// Cycles to find an object's pool by the return addresses on the stack.
 const SITE_LOOKUP_CYCLES: u64 = 20;
 /// An allocator's heap of small objects is at most so many times as large as their chunks: those that must be aligned
