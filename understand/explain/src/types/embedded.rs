@@ -2,10 +2,13 @@
 
 use super::catalog::{Catalog, Ty};
 use lineup_model::Library;
-use lineup_model::types::{AggregateKind, TypeId, TypeKind, Types};
+use lineup_model::types::{AggregateKind, Type, TypeId, TypeKind, Types};
 
 /// Structs in structs that are looked into.
 const MOST_DEPTH: usize = 16;
+
+/// The types that hold the bytes of a value.
+const BYTES_OF_VALUES: [&str; 2] = ["__gnu_cxx::__aligned_buffer<", "__gnu_cxx::__aligned_membuf<"];
 
 impl Catalog<'_> {
     /// The innermost struct of several members, and the offset in it, that a type holds at an offset: on its own or in an
@@ -27,7 +30,12 @@ impl Catalog<'_> {
 fn embedded(types: &Types, outer: TypeId, offset: u64, least_bytes: u64) -> Option<(TypeId, u64)> {
     let (mut id, mut offset, mut found) = (types.strip(outer)?, offset, None);
     for _ in 0..MOST_DEPTH {
-        let (_, aggregate) = types.aggregate(id)?;
+        if let Some(value) = stored(types, id) {
+            id = value;
+            let is_large = types.size_bytes(id).is_some_and(|size| size > least_bytes);
+            found = (is_large && has_layout(types, id)).then_some((id, offset)).or(found);
+        }
+        let Some((_, aggregate)) = types.aggregate(id) else { break };
         if !matches!(aggregate.kind, AggregateKind::Struct | AggregateKind::Class) {
             break;
         }
@@ -41,16 +49,31 @@ fn embedded(types: &Types, outer: TypeId, offset: u64, least_bytes: u64) -> Opti
         let largest = holding.max_by_key(|(size_bytes, ..)| *size_bytes);
         let Some((size_bytes, ty, into)) = largest else { break };
         let Some((element, into)) = element(types, ty, into) else { break };
-        let Some((_, held)) = types.aggregate(element) else { break };
-        (id, offset) = (element, into);
-        let has_layout = matches!(held.kind, AggregateKind::Struct | AggregateKind::Class)
-            && held.members.len() > 1
-            && types.get(element).is_some_and(|ty| ty.name.is_some() && Library::of(ty, None).is_none());
-        if has_layout && size_bytes > least_bytes {
-            found = Some((id, offset));
+        if types.aggregate(element).is_none() {
+            break;
         }
+        (id, offset) = (element, into);
+        let is_large = size_bytes > least_bytes;
+        found = (is_large && has_layout(types, id)).then_some((id, offset)).or(found);
     }
     found
+}
+
+/// A struct of several members that no library declares.
+fn has_layout(types: &Types, id: TypeId) -> bool {
+    let is_struct = types.aggregate(id).is_some_and(|(_, held)| {
+        matches!(held.kind, AggregateKind::Struct | AggregateKind::Class) && held.members.len() > 1
+    });
+    is_struct && types.get(id).is_some_and(|ty| ty.name.is_some() && Library::of(ty, None).is_none())
+}
+
+/// The type of the value that a node of libstdc++'s containers stores as bytes: the argument of their type.
+fn stored(types: &Types, id: TypeId) -> Option<TypeId> {
+    let name = types.get(id)?.name.as_deref()?;
+    let argument = BYTES_OF_VALUES.iter().find_map(|of| name.strip_prefix(of))?;
+    let value = argument.strip_suffix('>')?.trim_end();
+    let is_value = |ty: &Type| ty.name.as_deref() == Some(value) && matches!(ty.kind, TypeKind::Aggregate(_));
+    types.iter().find(|(_, ty)| is_value(ty)).map(|(id, _)| id)
 }
 
 /// The element of an array, of arrays too, and the offset in it; of another type itself.
