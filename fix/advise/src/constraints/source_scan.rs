@@ -6,7 +6,7 @@ use crate::text::language::SourceLanguage;
 use crate::text::lex::Lexed;
 use crate::text::parsed_file::Parsed;
 use crate::text::sources::Sources;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// The type and members to search for.
@@ -32,9 +32,10 @@ pub(crate) fn scan(sources: &Sources, wanted: &ScanTarget<'_>) -> Vec<Binding> {
         }
         let Some(file) = sources.parsed(path).filter(|file| may_bind(file, wanted)) else { continue };
         let lexed = file.lexed();
-        let Variables { all: variables, only_pointers } = Variables::of(&lexed, wanted.names);
-        let begins = Variables::of(&lexed, wanted.begins_as).all;
-        let scanner = Scanner { path, lexed: &lexed, wanted, variables, only_pointers, begins };
+        let bodies = function_bodies(&lexed);
+        let variables = Variables::of(&lexed, &bodies, wanted.names);
+        let begins = Variables::of(&lexed, &bodies, wanted.begins_as);
+        let scanner = Scanner { path, lexed: &lexed, wanted, variables, begins };
         bindings.extend((0..lexed.tokens.len()).filter_map(|index| scanner.at(index)));
     }
     bindings.sort();
@@ -66,16 +67,40 @@ fn assembly(path: &str, text: &str, wanted: &ScanTarget<'_>) -> Option<Binding> 
     Some(Binding::new(Constraint::Assembly).at(path, u32::try_from(line + 1).unwrap_or(u32::MAX)))
 }
 
-/// Names declared with one of the types: `T x`, `struct T *x`, `const T *const x[3]`.
-struct Variables<'t> {
-    all: BTreeSet<&'t str>,
-    /// Those that each declaration makes pointers.
-    only_pointers: BTreeSet<&'t str>,
+/// Functions, each from its parameters to the end of its body.
+fn function_bodies(lexed: &Lexed<'_>) -> Vec<Range<usize>> {
+    let end = lexed.tokens.len();
+    let mut bodies: Vec<Range<usize>> = Vec::new();
+    let mut at = 0;
+    while at < end {
+        let body = || {
+            let close = lexed.closing(at, end).filter(|_| lexed.str(at) == "(")?;
+            let mut open = lexed.next_code(close + 1, end)?;
+            while matches!(lexed.str(open), "const" | "noexcept" | "override" | "final") {
+                open = lexed.next_code(open + 1, end)?;
+            }
+            lexed.closing(open, end).filter(|_| lexed.str(open) == "{")
+        };
+        let body = body();
+        bodies.extend(body.map(|close| at..close));
+        at = body.unwrap_or(at) + 1;
+    }
+    bodies
 }
 
+/// A declaration of a name with one of the types: `T x`, `struct T *x`, `const T *const x[3]`.
+struct Variable {
+    is_pointer: bool,
+    /// The function that it is local to, as far as that is certain.
+    within: Option<Range<usize>>,
+}
+
+/// The declarations by name.
+struct Variables<'t>(BTreeMap<&'t str, Vec<Variable>>);
+
 impl<'t> Variables<'t> {
-    fn of(lexed: &Lexed<'t>, types: &[String]) -> Variables<'t> {
-        let (mut pointers, mut objects) = (BTreeSet::new(), BTreeSet::new());
+    fn of(lexed: &Lexed<'t>, bodies: &[Range<usize>], types: &[String]) -> Variables<'t> {
+        let mut all: BTreeMap<&'t str, Vec<Variable>> = BTreeMap::new();
         for index in 0..lexed.tokens.len() {
             if !lexed.is_word(index) || !types.iter().any(|name| name == lexed.str(index)) {
                 continue;
@@ -87,17 +112,21 @@ impl<'t> Variables<'t> {
                     "*" => is_pointer = true,
                     "&" | "const" | "restrict" | "volatile" => {}
                     name if lexed.is_word(next) => {
-                        let names = if is_pointer { &mut pointers } else { &mut objects };
-                        names.insert(name);
+                        let within = bodies.iter().find(|body| body.contains(&index)).cloned();
+                        all.entry(name).or_default().push(Variable { is_pointer, within });
                         break;
                     }
                     _ => break,
                 }
             }
         }
-        let only_pointers = pointers.difference(&objects).copied().collect();
-        objects.append(&mut pointers);
-        Variables { all: objects, only_pointers }
+        Variables(all)
+    }
+
+    /// The declarations that a name may be of at a token.
+    fn visible(&self, word: &str, index: usize) -> impl Iterator<Item = &Variable> {
+        let all = self.0.get(word).map_or(&[][..], Vec::as_slice);
+        all.iter().filter(move |one| one.within.as_ref().is_none_or(|body| body.contains(&index)))
     }
 }
 
@@ -105,9 +134,8 @@ struct Scanner<'s, 't> {
     path: &'s str,
     lexed: &'s Lexed<'t>,
     wanted: &'s ScanTarget<'s>,
-    variables: BTreeSet<&'t str>,
-    only_pointers: BTreeSet<&'t str>,
-    begins: BTreeSet<&'t str>,
+    variables: Variables<'t>,
+    begins: Variables<'t>,
 }
 
 impl Scanner<'_, '_> {
@@ -150,6 +178,15 @@ impl Scanner<'_, '_> {
         }
         arguments.push(start..close);
         Some((open..close + 1, arguments))
+    }
+
+    /// Whether a token is a name declared with the type.
+    fn is_variable(&self, index: usize) -> bool {
+        self.variables.visible(self.lexed.str(index), index).next().is_some()
+    }
+
+    fn has_variable(&self, tokens: &Range<usize>) -> bool {
+        tokens.clone().any(|index| self.lexed.is_word(index) && self.is_variable(index))
     }
 
     fn has_word(&self, tokens: &Range<usize>, is_wanted: impl Fn(&str) -> bool) -> bool {
@@ -255,7 +292,7 @@ impl Scanner<'_, '_> {
     fn measures_type(&self, tokens: &Range<usize>) -> bool {
         let is_of_type = |index: usize| {
             let word = self.lexed.str(index);
-            self.names_type(word) || (self.variables.contains(word) && !self.is_pointer_itself(index))
+            self.names_type(word) || (self.is_variable(index) && !self.is_pointer_itself(index))
         };
         self.has_word(tokens, |word| word == "sizeof")
             && tokens.clone().any(|index| self.lexed.is_word(index) && is_of_type(index))
@@ -266,7 +303,9 @@ impl Scanner<'_, '_> {
         let next =
             self.lexed.next_code(index + 1, self.lexed.tokens.len()).map_or("", |at| self.lexed.str(at));
         let previous = |at: usize| self.lexed.previous_code(at).map(|at| (at, self.lexed.str(at)));
-        let is_alone = self.only_pointers.contains(self.lexed.str(index)) && matches!(next, "," | ")");
+        let declared = || self.variables.visible(self.lexed.str(index), index);
+        let are_pointers = declared().next().is_some() && declared().all(|one| one.is_pointer);
+        let is_alone = are_pointers && matches!(next, "," | ")");
         let is_taken = match previous(index) {
             Some((_, "sizeof")) => true,
             Some((open, "(")) => previous(open).is_some_and(|(_, word)| word == "sizeof"),
@@ -279,8 +318,7 @@ impl Scanner<'_, '_> {
     fn io_call(&self, index: usize) -> Option<Binding> {
         let (call, _) = self.arguments(index)?;
         let is_method = self.lexed.previous_code(index).is_some_and(|before| self.lexed.str(before) == ">");
-        let member =
-            self.member_in(&call).filter(|_| self.has_word(&call, |word| self.variables.contains(word)));
+        let member = self.member_in(&call).filter(|_| self.has_variable(&call));
         (self.measures_type(&call) && !is_method && member.is_none()).then(|| {
             self.binding(Constraint::CrossesAbi, index).because(format!("{}()", self.lexed.str(index)))
         })
@@ -292,7 +330,7 @@ impl Scanner<'_, '_> {
         let size = arguments.last()?;
         let from_member = arguments.iter().take(arguments.len() - 1).find_map(|argument| {
             let takes_address = argument.clone().any(|token| self.lexed.str(token) == "&");
-            let of_type = self.has_word(argument, |word| self.variables.contains(word));
+            let of_type = self.has_variable(argument);
             let member = self.member_at(argument).filter(|_| takes_address && of_type)?;
             (!self.is_behind_pointer(member)).then(|| self.lexed.str(member))
         })?;
@@ -313,7 +351,7 @@ impl Scanner<'_, '_> {
         let amp = after.iter().position(|word| *word == "&")?;
         let is_cast = after.first() == Some(&"(") && after.get(amp.checked_sub(1)?) == Some(&")");
         let statement = self.statement(minus);
-        let of_type = self.variables.contains(after.get(amp + 1)?);
+        let of_type = self.variables.visible(after.get(amp + 1)?, minus).next().is_some();
         (is_cast && of_type && self.member_in(&statement).is_some())
             .then(|| self.binding(Constraint::MemorySpan, minus).because("difference of members' addresses"))
     }
@@ -334,8 +372,9 @@ impl Scanner<'_, '_> {
         }
         let word = self.lexed.str(operand);
         let up = self.has_word(&inside, |word| self.wanted.begins_as.iter().any(|name| name == word))
-            && self.variables.contains(word);
-        let down = self.has_word(&inside, |word| self.names_type(word)) && self.begins.contains(word);
+            && self.is_variable(operand);
+        let down = self.has_word(&inside, |word| self.names_type(word))
+            && self.begins.visible(word, operand).next().is_some();
         let first = self.wanted.members.first()?;
         (up || down)
             .then(|| self.binding(Constraint::FirstMemberIsObject, open).on([*first]).because("a cast"))
@@ -385,6 +424,26 @@ mod tests {
             "rec_t *r; n = (char *)&r->tail - (char *)&r->len;",
         ] {
             assert_eq!(found(text).first().map(|found| found.0), Some(Constraint::MemorySpan), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_local_of_one_function_is_none_of_another() {
+        for text in [
+            "void a(void) { struct other r; fread(&r, sizeof r, 1, f); }\nvoid b(void) { rec_t r = { 0 }; }",
+            "long hot(const rec_t *p) { return p->len; }\nvoid c(void) { int p[2]; write(p[1], &j, sizeof j); }",
+        ] {
+            assert!(found(text).is_empty(), "{text}");
+        }
+        for text in [
+            "static rec_t r;\nvoid a(void) { fread(&r, sizeof r, 1, f); }",
+            "void a(void) { rec_t r; if (f) { fread(&r, sizeof r, 1, f); } }",
+            "void a(rec_t r) { fwrite(&r, sizeof r, 1, f); }",
+            "void T::a(rec_t &r) const { fwrite(&r, sizeof r, 1, f); }",
+            "struct o { rec_t r; };\nvoid a(struct o *o) { fwrite(&o->r, sizeof o->r, 1, f); }",
+            "A::A(rec_t &r) : b(1), c(2) { fwrite(&r, sizeof r, 1, f); }",
+        ] {
+            assert_eq!(found(text).first().map(|found| found.0), Some(Constraint::CrossesAbi), "{text}");
         }
     }
 
