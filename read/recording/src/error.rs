@@ -8,6 +8,15 @@ pub enum RecordingError {
     /// The bytes do not start with the magic.
     #[error("not a recording: the file does not start with LINEUPRC; give a file that `lineup record` wrote")]
     NotARecording,
+    /// There are no bytes.
+    #[error("the file is empty: the command that was to write it wrote nothing, or was ended before it did")]
+    Empty,
+    /// The bytes are text.
+    #[error(
+        "the file is text, as `perf script` prints, and no recording; give the file that `lineup record` or \
+         `perf record` wrote"
+    )]
+    Text,
     /// The version is not one this reader knows.
     #[error("recording version {found} is not supported (this lineup reads {supported}); record again")]
     Version {

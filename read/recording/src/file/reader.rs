@@ -53,7 +53,12 @@ impl<R: Read> Reader<R> {
         let mut start = [0u8; 12];
         let count = frame::fill(&mut input, &mut start)?;
         if count < start.len() || start[..8] != MAGIC[..] {
-            return Err(RecordingError::NotARecording);
+            let is_text = |byte: &u8| byte.is_ascii_graphic() || byte.is_ascii_whitespace();
+            return Err(match start[..count].iter().all(is_text) {
+                _ if count == 0 => RecordingError::Empty,
+                true => RecordingError::Text,
+                false => RecordingError::NotARecording,
+            });
         }
         let found = u32::from_le_bytes([start[8], start[9], start[10], start[11]]);
         if !(OLDEST_VERSION..=VERSION).contains(&found) {

@@ -305,7 +305,8 @@ fn a_repaired_file_can_be_continued() {
 
 #[test]
 fn what_is_not_a_recording_is_refused() {
-    assert!(matches!(read_all(b""), Err(RecordingError::NotARecording)));
+    assert!(matches!(read_all(b""), Err(RecordingError::Empty)));
+    assert!(matches!(read_all(b"    spin 278 55.12: 250"), Err(RecordingError::Text)));
     assert!(matches!(read_all(b"\x7fELF too short to be one"), Err(RecordingError::NotARecording)));
     let mut newer = file_of(&[]);
     newer[8] = 200;

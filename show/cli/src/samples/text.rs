@@ -333,7 +333,11 @@ fn files(out: &mut String, found: &SampledFindings, top: usize, style: TextStyle
     let words = ["what is known", "file", "build id"].map(|name| (name, Align::Left));
     let mut table = Table::new([("samples", Align::Right)].into_iter().chain(words));
     for file in unknown.iter().take(top) {
-        let known = if file.known == FileInformation::Symbols { "symbols" } else { "nothing: not found" };
+        let known = if file.known == FileInformation::Symbols {
+            "symbols"
+        } else {
+            "nothing: not found, or with another build id"
+        };
         let build_id = file.build_id.clone().unwrap_or_default();
         table.row([whole(file.samples), known.to_owned(), one_line(&file.path).into_owned(), build_id]);
     }

@@ -274,11 +274,17 @@ fn a_models_shares_are_held_against_those_of_samples() {
 #[test]
 fn what_is_no_file_of_samples_is_refused_with_its_name() {
     let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("other"), "nothing of the kind").unwrap();
-    let done = lineup(folder.path(), &["explain", "other"]);
-    assert_eq!(done.status.code(), Some(2));
-    let said = String::from_utf8(done.stderr).unwrap();
-    assert!(said.contains("other") && said.contains("not a recording"), "{said}");
+    for (text, why) in [
+        ("nothing of the kind", "the file is text, as `perf script` prints"),
+        ("", "the file is empty"),
+        ("\x7fELF\x02\x01\x01 and more", "not a recording"),
+    ] {
+        std::fs::write(folder.path().join("other"), text).unwrap();
+        let done = lineup(folder.path(), &["explain", "other"]);
+        assert_eq!(done.status.code(), Some(2));
+        let said = String::from_utf8(done.stderr).unwrap();
+        assert!(said.contains("other") && said.contains(why), "{said}");
+    }
 }
 
 /// The output of `lineup explain` for clock samples that perf takes, with chains of calls, of a program built from this
