@@ -96,12 +96,17 @@ int main(void)
 "#;
 
 /// Four threads that work under a lock that spins: by an exchange and a store, or with COMPARE by a comparison and an
-/// exchange. With COUNTED they take places of a ring instead, and count what they did.
+/// exchange. With BESIDE the lock's line has what it guards. With COUNTED they take places of a ring instead, and count
+/// what they did.
 const SPINNING: &str = r#"
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#ifdef BESIDE
+static struct pool { atomic_int busy; long used; } pool;
+#else
 static struct pool { atomic_int busy; long used __attribute__((aligned(64))); } pool;
+#endif
 static struct stats { atomic_long served; } stats;
 __attribute__((noinline)) void take(void)
 {
@@ -293,4 +298,12 @@ fn lines_of_their_own_bytes_of_both_and_threads_in_turn_are_no_fight() {
     assert!(of_same_bytes > 100_000.0 && said.contains("thread waits"), "{said}");
     let (in_turn, _) = found(&["-DIN_TURN"]);
     assert!(fights(&in_turn).is_empty(), "{in_turn}");
+}
+
+#[test]
+fn data_beside_a_lock_is_no_lock() {
+    let (found, said) = found_in(SPINNING, &["-DBESIDE"]);
+    let locks = found["locks"].as_array().expect("locks");
+    let names: Vec<_> = locks.iter().map(|lock| &lock["name"]).collect();
+    assert_eq!(names, ["pool.busy"], "{said}");
 }

@@ -178,3 +178,58 @@ fn a_struct_on_the_stack_counts_as_its_type() {
     let first = &findings["footprints"][0];
     assert_eq!((&first["subject"], &first["kind"]), (&json!("tally"), &json!("order")), "{first}");
 }
+
+/// A loop that works in registers or, with PAGES, one that touches a page each time.
+const COMPUTING: &str = r#"
+#include <stdio.h>
+#include <sys/mman.h>
+struct state { long sum; char pad[72]; long last; };
+static struct state one;
+__attribute__((noinline)) static void mix(struct state *s, long turns)
+{
+	long sum = s->sum;
+	for (long turn = 0; turn < turns; turn++) sum = sum * 31 + (turn ^ sum >> 7);
+	s->sum = sum;
+	s->last = turns;
+}
+__attribute__((noinline)) static long touch(volatile char *pages, long bytes)
+{
+	long sum = 0;
+	for (long at = 0; at < bytes; at += 4096) sum += pages[at]++;
+	return sum;
+}
+int main(void)
+{
+#ifdef PAGES
+	long bytes = 32 << 20;
+	one.sum = touch(mmap(0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), bytes);
+#else
+	mix(&one, 8000000);
+#endif
+	printf("%ld\n", one.sum);
+	return 0;
+}
+"#;
+
+#[test]
+fn a_program_that_computes_has_no_time_of_data_and_little_to_win() {
+    let (findings, text) = found(COMPUTING);
+    let owners = findings["owners"].as_array().expect("owners");
+    let own = owners.iter().find(|owner| owner["name"] == "state").and_then(|owner| owner["time"].as_f64());
+    assert!(own.unwrap_or(0.0) < 0.01, "{own:?}");
+    assert!(text.contains(" of the modelled cycles stall, with one cycle for each instruction"), "{text}");
+    assert!(text.contains("nothing is worth fixing by a layout"), "{text}");
+    assert_eq!(findings["huge_pages"], json!(null));
+}
+
+#[test]
+fn a_program_that_waits_for_pages_is_sent_to_huge_ones() {
+    let (findings, text) = found(&format!("#define PAGES\n{COMPUTING}"));
+    let pages = &findings["huge_pages"];
+    assert!(
+        pages["share"].as_f64() > Some(0.5) && pages["gain"].as_f64() <= pages["share"].as_f64(),
+        "{pages}"
+    );
+    assert_eq!(pages["next"], "lineup study --placement -- ./program");
+    assert!(text.contains("with huge pages for all memory"), "{text}");
+}
