@@ -1,9 +1,11 @@
 //! `lineup find` of programs whose hot objects stay in the first level: lines count there too, and each type with much
 //! time has a finding or a reason.
 
+use crate::installed;
 use crate::place::Place;
 use crate::schema;
 use serde_json::{Value, json};
+use std::process::Command;
 
 /// Caches that hold all of these programs.
 const CACHES: [&str; 6] = ["--cache", "l1i=32K,8,64", "--cache", "l1d=32K,8,64", "--cache", "l2=256K,8,64"];
@@ -232,4 +234,45 @@ fn a_program_that_waits_for_pages_is_sent_to_huge_ones() {
     );
     assert_eq!(pages["next"], "lineup study --placement -- ./program");
     assert!(text.contains("with huge pages for all memory"), "{text}");
+}
+
+/// A struct of the program's own that a map's nodes hold as bytes.
+const STORED: &str = r#"
+#include <cstdio>
+#include <map>
+#include <unordered_map>
+struct Value { char name[100]; int hot; long rest[10]; int last; };
+template <class Map> __attribute__((noinline)) long look(const Map &all)
+{
+	long sum = 0;
+	for (int key = 0; key < 3000; key++) { auto found = all.find(key * 7 % 3000); sum += found->second.hot + found->second.last; }
+	return sum;
+}
+int main()
+{
+	MAP<int, Value> all;
+	for (int key = 0; key < 3000; key++) all[key].hot = key;
+	long sum = 0;
+	for (int turn = 0; turn < 10; turn++) sum += look(all);
+	printf("%ld\n", sum);
+}
+"#;
+
+#[test]
+fn a_struct_that_a_map_stores_is_the_programs_own() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("main.cc"), STORED).expect("a file");
+    for map in ["std::map", "std::unordered_map"] {
+        let mut built = Command::new("g++");
+        built.args(["-g", "-O2", &format!("-DMAP={map}"), "-o", "program", "main.cc"]);
+        assert!(built.current_dir(folder.path()).status().expect("g++ runs").success());
+        let output = installed::lineup()
+            .args(["find", "--no-clock", "--json", "--", "./program"])
+            .current_dir(folder.path())
+            .output();
+        let findings = schema::checked(&output.expect("lineup runs").stdout);
+        let owners = findings["owners"].as_array().expect("owners");
+        let own = owners.iter().find(|owner| owner["name"] == "Value").expect("the stored struct");
+        assert!(own["accesses"].as_f64() > Some(5000.0), "{map}: {own}");
+    }
 }
