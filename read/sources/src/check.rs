@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::facts::{Facts, RecordFact, Where};
 use crate::headers::{Headers, missing_package};
 use crate::hidden;
-use crate::judge::{Finding, Product, judge, unread_functions};
+use crate::judge::{Finding, Product, judge, settle_steps, unread_functions};
 use crate::libclang::{Library, Unit};
 use crate::patience::within;
 use crate::read::{SeenFunctions, normal, read};
@@ -131,6 +131,7 @@ pub fn check_with(
     facts.settle_carried();
     facts.settle_sections();
     facts.settle_lookups();
+    settle_steps(&mut facts);
     let product = Product {
         is_shared_library: build.commands.iter().any(CompileCommand::links_shared_library),
         installed_headers: build.installed_headers.clone(),

@@ -41,6 +41,8 @@ pub(crate) enum Origin {
     Memory(Name, u8),
     /// A place that holds a pointer to an object of this record.
     Handle(Name),
+    /// A place behind a pointer, by some sizes of this record.
+    Element(Name),
     /// A number in which a pointer to an object of this record is kept. Its own bytes are not the object's.
     Number(Name),
     /// The bytes behind an object of this record.
@@ -361,6 +363,8 @@ pub(crate) enum Distance {
     Written(u64, Option<Name>),
     /// A number in another place.
     From(NumberPlace),
+    /// The size of this record, and nothing else.
+    Whole(Name),
     /// The size of a plain number.
     Width(u64),
     /// A number that is added to the one there, or the size of this record.
@@ -368,6 +372,25 @@ pub(crate) enum Distance {
     AddedSize(Name),
     /// A number in another place that is added to the one there.
     AddedFrom(NumberPlace),
+}
+
+/// A pointer that is moved by some sizes of a record.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct Step {
+    pub(crate) from: Vec<Value>,
+    pub(crate) by: StepSize,
+    /// The place of the sum, where the record is not written there.
+    pub(crate) to: Option<PointerPlace>,
+    pub(crate) at: Where,
+}
+
+/// The size by which a pointer is moved.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) enum StepSize {
+    /// That of this record.
+    Of(Name),
+    /// A number in a place.
+    In(NumberPlace),
 }
 
 /// A use of a number that depends on its value.
@@ -452,11 +475,17 @@ pub(crate) struct Facts {
     pub(crate) number_uses: BTreeSet<(NumberPlace, NumberUse, Where)>,
     /// Pointers to bytes that are moved by the number in a place.
     pub(crate) moved_by: BTreeSet<(Value, NumberPlace, Where)>,
+    /// The sizes of templates' parameters, by names that stand for them, and the records that their instances are made for.
+    pub(crate) instances: BTreeSet<(Name, Name)>,
+    /// Pointers to bytes that are moved by sizes of records.
+    pub(crate) steps: BTreeSet<Step>,
     /// Pointers to bytes to which the number in a place is added again and again.
     pub(crate) advanced_by: BTreeSet<(Value, NumberPlace, Where)>,
     /// Places with pointers that are moved on.
     pub(crate) moved_on: BTreeSet<PointerPlace>,
     /// Addresses of which the code asks which is lower.
+    /// Addresses of which the distance is worked out.
+    pub(crate) subtracted: BTreeSet<(Vec<Value>, Vec<Value>, Where)>,
     pub(crate) compared: BTreeSet<(Vec<Value>, Vec<Value>, Where)>,
     /// Objects that are given whole among a function's further arguments: the function, and the object's record.
     pub(crate) further_objects: BTreeSet<(Name, Name, Where)>,
@@ -517,17 +546,6 @@ pub(crate) struct Facts {
 pub(crate) const SECTION_ENDS: [&str; 2] = ["__start_", "__stop_"];
 
 impl Facts {
-    /// The names that assembly, aliases and lookups find.
-    pub(crate) fn found_by_name(&self) -> BTreeSet<String> {
-        let found = |(value, act, _): &(Value, Act, Where)| match (&value.source, act) {
-            (Source::Place(PointerPlace::Variable(name)), Act::Found(_)) => {
-                name.strip_prefix("c:@").filter(|name| !name.contains(' ')).map(str::to_owned)
-            }
-            _ => None,
-        };
-        self.acts.iter().filter_map(found).collect()
-    }
-
     /// A pointer that a function is given, as its parameter's type, is used so, unless the body leaves the parameter
     /// alone.
     pub(crate) fn settle_given(&mut self) {
@@ -536,18 +554,6 @@ impl Facts {
                 self.defined.contains(&parameter.0) && !self.named_parameters.contains(&parameter);
             if !is_left_alone {
                 self.acts.insert((value, act, at));
-            }
-        }
-    }
-
-    /// A lookup by a name that the program works out may find every variable that the linker shows.
-    pub(crate) fn settle_lookups(&mut self) {
-        let Some((by, at)) = self.open_lookups.first().cloned() else { return };
-        let is_variable = |name: &&Name| name.strip_prefix("c:@").is_some_and(|name| !name.contains('@'));
-        for name in self.defined.iter().filter(is_variable) {
-            for place in [format!("{name}"), format!("{name} (defined)"), format!("{name} (behind)")] {
-                let value = Value::place(PointerPlace::Variable(place.into()));
-                self.acts.insert((value, Act::Found(by.clone()), at.clone()));
             }
         }
     }
@@ -635,9 +641,12 @@ impl Facts {
         self.distances.extend(other.distances);
         self.number_uses.extend(other.number_uses);
         self.moved_by.extend(other.moved_by);
+        self.steps.extend(other.steps);
+        self.instances.extend(other.instances);
         self.advanced_by.extend(other.advanced_by);
         self.moved_on.extend(other.moved_on);
         self.compared.extend(other.compared);
+        self.subtracted.extend(other.subtracted);
         self.further_objects.extend(other.further_objects);
         self.function_casts.extend(other.function_casts);
         self.function_types.extend(other.function_types);

@@ -2,7 +2,7 @@
 
 use crate::member_facts::AllMemberFacts;
 use crate::split_facts::AllSplitFacts;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 /// Index of a [`Node`] in [`Tree::nodes`].
@@ -39,6 +39,12 @@ pub(crate) struct Tree {
     /// Uses of a pointer's target, with the alignment that its type requires, where that is a vector's or more.
     pub(crate) asked_alignments: HashMap<NodeId, u64>,
     pub(crate) function_types: HashMap<TypeId, FunctionType>,
+    /// The names of members of objects whose type only a template's instances know, by the nodes that name them.
+    pub(crate) dependent_members: HashMap<NodeId, Name>,
+    /// The templates around `sizeof` of what only their instances know.
+    pub(crate) dependent_sizes: HashMap<NodeId, Vec<Name>>,
+    /// The numbers that are given to templates, by the parameters' names.
+    pub(crate) template_numbers: Vec<(Name, NodeId)>,
     /// The functions that are given a variable's address where its scope ends, by the variable's node.
     pub(crate) cleanups: HashMap<NodeId, Name>,
     /// The nodes at the top level of the project's own files.
@@ -112,6 +118,8 @@ pub(crate) enum Operator {
     Xor,
     Remainder,
     Assign,
+    /// `.*` and `->*`, in templates.
+    PointedMember,
     /// `==` and `!=`.
     Equal,
     /// `<`, `<=`, `>` and `>=`.
@@ -210,6 +218,8 @@ pub(crate) struct Record {
     pub(crate) is_ordered: bool,
     /// Its own constructors, destructor or initial values run code of the program.
     pub(crate) runs_code: bool,
+    /// The class template that it is an instance of.
+    pub(crate) template: Option<Name>,
     /// It has private members, so that values in braces are a constructor's and never its members'.
     pub(crate) is_closed: bool,
 }
@@ -385,5 +395,16 @@ impl Tree {
             at += 1;
         }
         all
+    }
+
+    /// The members of which the unit makes pointers to members: `&T::m`.
+    pub(crate) fn pointed_members(&self) -> BTreeSet<Name> {
+        let is_address = |node: &&Node| matches!(node.kind, Kind::AddressOf | Kind::Count);
+        let named = self.nodes.iter().filter(is_address).filter_map(|node| {
+            let named = self.bare(*node.children.first()?);
+            let decl = self.decl_of(named).filter(|_| self.node(named).kind == Kind::DeclRef)?;
+            matches!(decl.kind, DeclKind::Field(_)).then(|| decl.name.clone())
+        });
+        named.collect()
     }
 }

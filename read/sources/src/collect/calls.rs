@@ -224,6 +224,13 @@ impl Collector<'_> {
             // The bytes of a freed object matter to nobody any more.
             given.clear();
         }
+        for (at, &argument) in arguments.iter().enumerate() {
+            let is_reference = decl.signature.takes.get(at).is_some_and(|&ty| self.refers_to_number(ty));
+            if is_reference && tree.pointee(tree.node(argument).ty).is_none() && at < given.len() {
+                let target = self.address_of_place(argument);
+                given[at].extend(Self::objects(&target));
+            }
+        }
         if let Some(template) = &decl.template {
             for (at, values) in given.iter().enumerate() {
                 self.flow(values, &PointerPlace::Parameter(template.clone(), at));

@@ -22,9 +22,28 @@ impl Collector<'_> {
             self.note_named_parameters(id);
             self.note_parameters(id);
         }
-        self.visit(&node.children);
+        self.initialise_members(&node.children);
         self.function = outer;
         Vec::new()
+    }
+
+    /// The body, and before it what a constructor gives to members: `view(char *x) : first(x) {}`.
+    fn initialise_members(&mut self, children: &[NodeId]) {
+        let mut before = None;
+        for &child in children {
+            let member =
+                before.replace(child).filter(|&member| self.tree.node(member).kind == Kind::MemberRef);
+            let decl = member.and_then(|member| self.tree.decl_of(member));
+            let Some((record, decl)) = decl.and_then(|decl| match decl.kind {
+                DeclKind::Field(record) => Some((record, decl)),
+                _ => None,
+            }) else {
+                self.value(child);
+                continue;
+            };
+            let place = self.member_place(record, &decl.name);
+            self.initialise(child, decl.ty, place, 0);
+        }
     }
 
     /// The parameters that a function's body does something with.
@@ -59,7 +78,13 @@ impl Collector<'_> {
             self.table = outer;
             return Vec::new();
         }
-        let values = self.kept(last);
+        // `short &first = x->b`.
+        let is_place = self.refers_to_number(node.ty) && self.tree.pointee(self.tree.node(last).ty).is_none();
+        let mut values = self.kept(last);
+        if is_place {
+            let target = self.address_of_place(last);
+            values.extend(Self::objects(&target));
+        }
         self.note_initial(id, last);
         if let Some(place) = place {
             self.flow(&values, &place);

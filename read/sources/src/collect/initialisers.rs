@@ -25,7 +25,10 @@ impl Collector<'_> {
             node.ty
         };
         match tree.ty(own).kind {
-            TypeKind::Record(record) => self.initialise_record(id, record),
+            TypeKind::Record(record) => {
+                self.note_instance_values(id, record);
+                self.initialise_record(id, record);
+            }
             TypeKind::Array(of, _) => {
                 let mut children = node.children.iter().copied();
                 while let Some(child) = children.next() {

@@ -1,7 +1,7 @@
 //! Numbers that the compiler works out from layouts, sizes of types and offsets of members, and the uses that depend on
 //! their values.
 
-use super::Collector;
+use super::{Collector, size_in};
 use crate::facts::{Act, NumberUse, Saying, Value};
 use crate::library_functions;
 use crate::tree::{Decl, DeclKind, Kind, Name, NodeId, Operator, TypeKind};
@@ -47,6 +47,9 @@ impl Collector<'_> {
         let within = |id: NodeId| self.sizes_within(id, steps);
         match (node.kind, &node.children[..]) {
             (Kind::SizeOf, &[measured, ..]) if !self.measures_pointer(inner) => {
+                if let Some(templates) = tree.dependent_sizes.get(&inner) {
+                    return templates.iter().map(|template| size_in(template)).collect();
+                }
                 let mut ty = tree.node(measured).ty;
                 while let TypeKind::Array(of, _) = tree.ty(ty).kind {
                     ty = of;

@@ -35,6 +35,9 @@ impl Collector<'_> {
         };
         let values: Vec<Vec<Value>> = arguments.iter().map(|&argument| self.pointer(argument)).collect();
         let Some(&size) = arguments.get(size) else { return Vec::new() };
+        for argument in places.iter().filter_map(|&at| arguments.get(at)) {
+            self.note_open_span(*argument, size, id);
+        }
         let mut size = self.size(size);
         let record = |at: usize| self.record_behind(self.tree.uncast(*arguments.get(at)?));
         size.is_of_members = match rule {

@@ -34,7 +34,7 @@ pub(crate) use places::further;
 use crate::facts::{Act, Facts, NumberPlace, Origin, PointerPlace, Shape, Source, Value, Where};
 use crate::tree::{DeclId, Kind, Name, NodeId, RecordId, Site, Tree, TypeId, TypeKind};
 use known_numbers::KnownNumbers;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// The facts of one unit. A kernel calls only itself, so a function knows an argument's type by the same declaration,
 /// wherever its body is.
@@ -49,6 +49,8 @@ pub(crate) fn collect(tree: &Tree, is_kernel: bool) -> Facts {
         table: None,
         above: Vec::new(),
         initials: HashMap::new(),
+        dependent_objects: Vec::new(),
+        pointed_members: tree.pointed_members(),
         offset_tables: HashSet::new(),
     };
     collector.records();
@@ -56,6 +58,8 @@ pub(crate) fn collect(tree: &Tree, is_kernel: bool) -> Facts {
         collector.value(root);
     }
     if !is_kernel {
+        collector.note_instance_members();
+        collector.note_instances();
         collector.note_mentions();
         collector.note_signatures();
     }
@@ -64,6 +68,15 @@ pub(crate) fn collect(tree: &Tree, is_kernel: bool) -> Facts {
 
 /// Stands for the name of a record's first member, which not every unit knows.
 pub(crate) const FIRST: &str = "(first)";
+/// Stands for the record of an object whose type only a template's instances know.
+pub(crate) const ANY_RECORD: &str = "";
+/// Stands for the type of a member that is stepped through in a template.
+pub(crate) const OWN_TYPE: &str = "";
+
+/// Stands for the records that a template's instances are made for.
+fn size_in(template: &str) -> Name {
+    format!("{template} (its parameters)").into()
+}
 
 struct Collector<'t> {
     tree: &'t Tree,
@@ -78,6 +91,10 @@ struct Collector<'t> {
     above: Vec<NodeId>,
     /// The first values of variables that are numbers, and the values of enumerators.
     initials: HashMap<DeclId, NodeId>,
+    /// Members of class templates that lead to the objects in places: the template, the member, the place.
+    dependent_objects: Vec<(Name, Name, PointerPlace)>,
+    /// Members of which pointers to members are made.
+    pointed_members: BTreeSet<Name>,
     /// Arrays whose elements are given by offsets of members.
     offset_tables: HashSet<Name>,
 }

@@ -50,7 +50,9 @@ impl Collector<'_> {
         let node = self.tree.node(measured);
         let width = node.value.and_then(|width| u64::try_from(width).ok());
         let width = width.filter(|_| sizes.is_empty() && node.kind == Kind::SizeOf);
-        sizes.into_iter().map(Distance::Size).chain(width.map(Distance::Width)).collect()
+        let whole = self.record_measured(measured).map(Distance::Whole);
+        let sizes = sizes.into_iter().map(Distance::Size);
+        sizes.chain(whole).chain(width.map(Distance::Width)).collect()
     }
 
     fn number(&self, number: i64, record: Option<Name>) -> Option<Distance> {

@@ -15,11 +15,11 @@ impl Collector<'_> {
         self.visit(&children[1..]);
         self.note_moved_on(&values, id);
         let moved = match tree.pointee(tree.node(id).ty) {
-            None => {
+            None if tree.pointee(tree.node(pointer).ty).is_none() => {
                 self.note_added(id);
                 self.moved_number(&values, id)
             }
-            Some(_) => self.moved(values, pointer, *children.get(1).unwrap_or(&id), id),
+            _ => self.moved(values, pointer, *children.get(1).unwrap_or(&id), id),
         };
         self.note_moved_variable(pointer, &moved, id);
         moved
@@ -109,8 +109,16 @@ impl Collector<'_> {
             (false, true, true) => {
                 self.note_distance(left, right, id);
                 let (lower, higher) = (self.value(left), self.value(right));
+                self.note_addresses_subtracted(id, &lower, &higher);
                 self.note_addresses_ordered(id, lower, higher);
                 Vec::new()
+            }
+            _ if tree.ty(node.ty).kind == TypeKind::Dependent
+                && matches!(node.operator, Some(Operator::Plus | Operator::Minus)) =>
+            {
+                let values = self.value(left);
+                self.value(right);
+                self.moved(values, left, right, id)
             }
             _ if self.holds_pointer(node.ty) && self.is_assigned(id, left) && !self.is_sum(right) => {
                 let values = self.assign(left, right);
@@ -128,13 +136,18 @@ impl Collector<'_> {
                 }
                 values.extend(self.value(right));
                 self.note_hashed(&values, id);
+                let elements = match node.operator {
+                    Some(Operator::Plus) if !values.is_empty() => self.elements(&values, (left, right), id),
+                    _ => Vec::new(),
+                };
                 let is_number = |id: NodeId| tree.node(tree.bare(id)).kind == Kind::Integer;
                 let reach = match node.operator.filter(|_| is_number(right) || is_number(left)) {
                     Some(Operator::Plus) => Reach::Fixed,
                     Some(Operator::Minus) => Reach::Before,
                     _ => Reach::Inside,
                 };
-                Self::moved_by(values, reach)
+                let moved = Self::moved_by(values, reach);
+                moved.into_iter().chain(elements).collect()
             }
             _ => {
                 let values = self.value(left);

@@ -17,6 +17,10 @@ impl Collector<'_> {
         let inner = tree.bare(child);
         let mut values = self.value(child);
         let kind = tree.node(inner).kind;
+        // The address of a reference is that of its target.
+        if kind == Kind::DeclRef && tree.decl_of(inner).is_some_and(|decl| self.refers_to_number(decl.ty)) {
+            return values;
+        }
         let is_number = tree.ty(tree.node(inner).ty).kind == TypeKind::Scalar;
         if matches!(kind, Kind::Member | Kind::DeclRef)
             && !matches!(tree.ty(tree.node(inner).ty).kind, TypeKind::Array(..))
@@ -41,7 +45,16 @@ impl Collector<'_> {
             values.push(member);
         }
         values.extend(self.members_pointed_to(inner));
+        values.extend(self.dependent_member(inner));
         values
+    }
+
+    /// True for a reference to a number, or to what only a template's instances know.
+    pub(super) fn refers_to_number(&self, ty: TypeId) -> bool {
+        let tree = self.tree;
+        let is_number =
+            |to: TypeId| matches!(tree.ty(to).kind, TypeKind::Scalar | TypeKind::Byte | TypeKind::Dependent);
+        tree.is_cpp && tree.ty(ty).spelling.ends_with('&') && tree.pointee(ty).is_some_and(is_number)
     }
 
     /// `x->*m`, whose address is taken: it names any member of that type.
@@ -89,6 +102,7 @@ impl Collector<'_> {
             self.note_beyond_elements(child, bytes, id);
         }
         match self.first_pointer(child, id) {
+            None if self.is_dependent_value(id) => Vec::new(),
             Some(first) => vec![first],
             None => self.read_pointer(values, id),
         }
@@ -108,7 +122,9 @@ impl Collector<'_> {
     /// True when `*x` or `x[i]` reads a pointer.
     pub(super) fn reads_pointer(&self, id: NodeId) -> bool {
         let ty = self.tree.node(id).ty;
-        self.holds_pointer(ty) && !matches!(self.tree.ty(ty).kind, TypeKind::Array(..) | TypeKind::Function)
+        let is_place =
+            matches!(self.tree.ty(ty).kind, TypeKind::Array(..) | TypeKind::Function | TypeKind::Dependent);
+        self.holds_pointer(ty) && !is_place
     }
 
     /// The value at `*pointer`: at a place's own address, the place's value. Kernels read each pointer that others may
@@ -149,8 +165,21 @@ impl Collector<'_> {
         if self.is_negative(index) {
             self.note_bytes(&moved, base, id);
         }
-        let holds = self.holds_pointer(tree.node(id).ty) || self.above_is_address();
+        let is_dependent = tree.ty(tree.node(id).ty).kind == TypeKind::Dependent;
+        let holds = match is_dependent {
+            true => !self.is_dependent_value(id),
+            false => self.holds_pointer(tree.node(id).ty) || self.above_is_address(),
+        };
         if holds { self.read_pointer(moved, id) } else { Vec::new() }
+    }
+
+    /// `*p` of what only a template's instances know, where its value is read: that is no member's address.
+    fn is_dependent_value(&self, id: NodeId) -> bool {
+        let is_dependent = self.tree.ty(self.tree.node(id).ty).kind == TypeKind::Dependent;
+        let around = self.above.iter().rev().skip(1).map(|&above| self.tree.node(above).kind);
+        let takes_place = |kind| matches!(kind, Kind::AddressOf | Kind::Call | Kind::Member | Kind::Return);
+        let user = around.into_iter().find(|kind| *kind != Kind::Wrap);
+        is_dependent && !user.is_some_and(takes_place)
     }
 
     pub(super) fn above_is_address(&self) -> bool {
@@ -168,7 +197,10 @@ impl Collector<'_> {
         at: NodeId,
     ) -> Vec<Value> {
         let tree = self.tree;
-        let Some(to) = tree.pointee(tree.node(pointer).ty) else { return values };
+        let Some(to) = tree.pointee(tree.node(pointer).ty) else {
+            self.note_dependent_walk(&values, (pointer, index), at);
+            return values;
+        };
         let literal =
             tree.node(tree.bare(index)).value.filter(|_| tree.node(tree.bare(index)).kind == Kind::Integer);
         if literal == Some(0) {
@@ -227,14 +259,20 @@ impl Collector<'_> {
                 self.act(&taken, &Act::Walk(tree.ty(to).spelling.clone(), true), at);
                 values
             }
+            TypeKind::Dependent => {
+                self.note_dependent_walk(&values, (pointer, index), at);
+                values
+            }
             TypeKind::Byte | TypeKind::Void => {
                 let is_whole = |id: NodeId| {
                     let node = tree.node(id);
                     let measured = node.children.first().map(|&child| tree.node(child).ty);
                     node.kind == Kind::SizeOf && measured.is_some_and(|ty| tree.record_of(ty).is_some())
                 };
+                let elements = self.elements(&values, (pointer, index), at);
                 if tree.below(index).into_iter().any(is_whole) {
-                    return self.end_of_object(pointer, index, at).into_iter().collect();
+                    let end = self.end_of_object(pointer, index, at);
+                    return elements.into_iter().chain(end).collect();
                 }
                 if let Some(shifted) = self.shifted(&values, pointer, index, at) {
                     return vec![shifted];
@@ -252,10 +290,9 @@ impl Collector<'_> {
                     true => Reach::Fixed,
                     false => Reach::Inside,
                 };
-                values
-                    .into_iter()
-                    .map(|value| Value { reach: further(value.reach, reach), ..value })
-                    .collect()
+                let moved =
+                    values.into_iter().map(|value| Value { reach: further(value.reach, reach), ..value });
+                moved.chain(elements).collect()
             }
             _ => values,
         }

@@ -61,6 +61,7 @@ impl Collector<'_> {
 
     /// A call that is given a member's address and a size beyond that member: `fwrite(&x->a, 12, 1, file)`.
     pub(super) fn note_sizes(&mut self, id: NodeId, arguments: &[NodeId]) {
+        self.note_open_sizes(id, arguments);
         let tree = self.tree;
         let is_measured = arguments.iter().any(|&argument| self.measures(argument));
         let name = tree.decl_of(id).map(|decl| decl.name.clone()).unwrap_or_else(|| "".into());
@@ -149,6 +150,76 @@ impl Collector<'_> {
         if let Some(bytes) = bytes.filter(|&bytes| own > 0 && bytes > own) {
             let at = self.at(at);
             self.facts.sayings.insert((record, Saying::Span(member, Some(bytes)), at));
+        }
+    }
+
+    /// `memcpy(&x->a, from, n)` of a member that is no array and no object, where nothing limits the number to the
+    /// member: the bytes may go on into what follows.
+    pub(super) fn note_open_span(&mut self, value: NodeId, size: NodeId, at: NodeId) {
+        let tree = self.tree;
+        let Some((record, member, own)) = self.member_addressed(value).filter(|_| !self.is_kernel) else {
+            return;
+        };
+        let is_in_union = tree.record_called(&record).is_some_and(|record| tree.records[record].is_union);
+        let is_one = tree.field(&record, &member).filter(|_| !is_in_union).is_some_and(|field| {
+            matches!(tree.ty(field.ty).kind, TypeKind::Scalar | TypeKind::Byte | TypeKind::Pointer(_))
+        });
+        if is_one && self.is_open(size) && !self.is_limited(size, own) {
+            let at = self.at(at);
+            self.facts.sayings.insert((record, Saying::Span(member, None), at));
+        }
+    }
+
+    /// True for a size of which the text does not show the value.
+    fn is_open(&self, size: NodeId) -> bool {
+        let tree = self.tree;
+        let is_number = matches!(tree.ty(tree.node(size).ty).kind, TypeKind::Scalar | TypeKind::Byte);
+        let is_shown = tree.node(tree.bare(size)).value.is_some() || self.known_number(size).is_some();
+        is_number && !is_shown && !tree.has_below(size, &[Kind::OffsetOf])
+    }
+
+    /// True where a number in a size is compared with, or set to, at most this many bytes in the same function, or is the
+    /// smaller of two.
+    fn is_limited(&self, size: NodeId, most: u64) -> bool {
+        let tree = self.tree;
+        let parts = tree.below(size);
+        let named = |id: NodeId| tree.node(tree.uncast(id)).decl;
+        let is_smaller = |&id: &NodeId| tree.decl_of(id).is_some_and(|decl| &*decl.name == "min");
+        if parts.iter().any(is_smaller) {
+            return true;
+        }
+        let names: Vec<_> = parts.iter().filter_map(|&id| tree.node(id).decl).collect();
+        let Some(&function) = self.above.iter().find(|&&above| tree.node(above).kind == Kind::Function)
+        else {
+            return false;
+        };
+        let is_small = |id: NodeId| {
+            let value = tree.node(tree.uncast(id)).value.and_then(|value| u64::try_from(value).ok());
+            value.is_some_and(|value| (1..=most).contains(&value))
+        };
+        tree.below(function).into_iter().any(|id| {
+            let node = tree.node(id);
+            let [left, right] = node.children[..] else { return false };
+            let is_limit = matches!(node.operator, Some(Operator::Less | Operator::Equal | Operator::Assign));
+            let is_named = |id| named(id).is_some_and(|decl| names.contains(&decl));
+            is_limit && (is_named(left) && is_small(right) || is_named(right) && is_small(left))
+        })
+    }
+
+    /// `send(&x->a, n)`: a function takes plain memory, and next to it a number of bytes or of things.
+    fn note_open_sizes(&mut self, id: NodeId, arguments: &[NodeId]) {
+        let tree = self.tree;
+        for (index, &argument) in arguments.iter().enumerate() {
+            let to = tree.pointee(tree.node(argument).ty).map(|to| tree.ty(to).kind);
+            if !matches!(to, Some(TypeKind::Void | TypeKind::Byte)) {
+                continue;
+            }
+            let beside = [index.checked_sub(1), Some(index + 1), Some(index + 2)];
+            for &size in beside.into_iter().flatten().filter_map(|at| arguments.get(at)) {
+                if tree.ty(tree.node(size).ty).spelling.starts_with("unsigned long") {
+                    self.note_open_span(argument, size, id);
+                }
+            }
         }
     }
 

@@ -1,9 +1,9 @@
 //! Members that must lie at multiples of more bytes than their type asks for.
 
 use super::Judge;
-use super::number_uses::may_shrink;
 use crate::facts::{Member, Where};
 use crate::library_functions::{self, BLOCK_BYTES};
+use crate::smallest_size::may_shrink;
 use crate::tree::Name;
 use crate::uses::{UseKind, Verdict};
 use std::collections::BTreeSet;

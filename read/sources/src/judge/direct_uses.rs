@@ -3,14 +3,25 @@
 use super::{Judge, Product};
 use crate::facts::{Follows, Member, RecordFact, Saying, Where};
 use crate::relation::begins_with;
+use crate::smallest_size::may_shrink;
 use crate::tree::Name;
 use crate::uses::{UseKind, Verdict};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 impl Judge<'_> {
     pub(super) fn sayings(&mut self) {
         let facts = self.facts;
+        let mut instances: BTreeMap<&Name, Vec<&Name>> = BTreeMap::new();
+        for (template, record) in &facts.instances {
+            instances.entry(template).or_default().push(record);
+        }
         for (record, saying, at) in &facts.sayings {
+            for instance in instances.get(record).into_iter().flatten() {
+                if let Some(found) = self.own(instance).filter(|found| may_shrink(found)) {
+                    self.saying(instance, found, saying, at);
+                }
+            }
             let Some(found) = self.own(record) else { continue };
             match saying {
                 Saying::LeadingMembers(bytes) => self.leading_members(record, found, *bytes, at),
@@ -210,7 +221,7 @@ fn by_position(members: Vec<String>, follows: Follows) -> (Verdict, UseKind, Str
 }
 
 /// The members from one to the other.
-fn between(found: &RecordFact, one: &str, two: &str) -> Verdict {
+pub(super) fn between(found: &RecordFact, one: &str, two: &str) -> Verdict {
     let position = |name: &str| found.members.iter().position(|member| &*member.name == name);
     let (Some(a), Some(b)) = (position(one), position(two)) else { return Verdict::Refuse };
     let names = found.members[a.min(b)..=a.max(b)].iter().map(|member| member.name.to_string());

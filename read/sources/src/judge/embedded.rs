@@ -1,8 +1,8 @@
 //! Findings about an object hold for the objects inside it.
 
-use super::number_uses::may_shrink;
 use super::{Finding, Judge};
 use crate::facts::Member;
+use crate::smallest_size::may_shrink;
 use crate::tree::Name;
 use crate::uses::{UseKind, Verdict};
 use std::collections::BTreeSet;

@@ -76,7 +76,7 @@ impl Judge<'_> {
             Origin::Object(record) | Origin::Number(record) => self.relations.may_stand_for(record, wanted),
             Origin::Memory(block, _) => self.may_become(block, wanted, made),
             Origin::Foreign(usr, _) => !self.facts.defined.contains(usr),
-            Origin::Bytes(_) | Origin::End(_) => true,
+            Origin::Bytes(_) | Origin::End(_) | Origin::Element(_) => true,
             Origin::MemberOf(..) | Origin::Numbers(..) | Origin::Handle(_) => false,
         };
         let is_another_of_many = || !self.points_to.many.iter().any(|(origin, _)| may_be(origin));

@@ -8,6 +8,7 @@ mod contents;
 mod copies;
 mod direct_uses;
 mod distance_before;
+mod elements;
 mod embedded;
 mod ended_objects;
 mod first_words;
@@ -25,6 +26,7 @@ mod signatures;
 mod spans;
 mod used_as;
 
+pub(crate) use elements::settle_steps;
 pub(crate) use further::unread_functions;
 
 use crate::facts::{Facts, RecordFact, Saying, Shape, Slot, Where};
@@ -99,7 +101,9 @@ pub(crate) fn judge(facts: &Facts, product: &Product) -> BTreeMap<Name, BTreeSet
     judge.passed_as_bytes();
     judge.contents();
     judge.number_places();
+    judge.steps();
     judge.address_order();
+    judge.distances();
     judge.sayings();
     judge.layouts();
     judge.exports(product);

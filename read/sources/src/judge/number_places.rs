@@ -14,6 +14,8 @@ pub(super) struct Distances<'f> {
     pub(super) of: BTreeSet<(&'f Name, &'f Name)>,
     /// The records of which sizes are taken.
     pub(super) sizes: BTreeSet<&'f Name>,
+    /// The records whose sizes the numbers are, and nothing else.
+    pub(super) whole: BTreeSet<&'f Name>,
     /// Sizes of plain numbers.
     widths: BTreeSet<u64>,
     /// Numbers that are added up; true where sizes of records are among them.
@@ -57,7 +59,7 @@ impl<'f> Judge<'f> {
                 .each
                 .into_iter()
                 .filter_map(|(origin, reach, _)| match origin {
-                    Origin::Object(record) if reach == Reach::Start => Some(record),
+                    Origin::Object(record) | Origin::Element(record) if reach == Reach::Start => Some(record),
                     _ => None,
                 })
                 .collect();
@@ -148,7 +150,7 @@ pub(super) struct Places<'f> {
 }
 
 impl<'f> Places<'f> {
-    fn of(facts: &'f Facts) -> Places<'f> {
+    pub(super) fn of(facts: &'f Facts) -> Places<'f> {
         let mut places = Places { distances: BTreeMap::new(), tables: BTreeMap::new() };
         for (place, distance, at) in &facts.distances {
             let known = places.distances.entry(place).or_default();
@@ -179,6 +181,7 @@ impl<'f> Places<'f> {
                     Distance::Of(record, member) => _ = found.of.insert((record, member)),
                     Distance::AddedSize(_) => found.adds_sizes = true,
                     Distance::Size(_) if is_added => found.adds_sizes = true,
+                    Distance::Whole(record) => _ = found.whole.insert(record),
                     Distance::Size(record) => _ = found.sizes.insert(record),
                     Distance::Added(number) => _ = found.added.insert(*number),
                     Distance::Width(number) | Distance::Written(number, _) if is_added => {

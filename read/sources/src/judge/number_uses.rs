@@ -3,7 +3,8 @@
 use super::Judge;
 use super::number_places::{Distances, Places};
 use crate::collect::INDEX;
-use crate::facts::{NumberUse, RecordFact, Where};
+use crate::facts::{NumberUse, Where};
+use crate::smallest_size::least_bytes;
 use crate::tree::Name;
 use crate::uses::{UseKind, Verdict};
 use std::collections::BTreeSet;
@@ -87,17 +88,4 @@ impl<'f> Judge<'f> {
             self.keep_size(record, at, "its size is compared");
         }
     }
-}
-
-/// No order makes the type smaller than its members without the space between them. Those of some types of C++ lie in
-/// each other's space, and a union is as large as its largest member.
-fn least_bytes(record: &RecordFact) -> u64 {
-    let members = record.members.iter().filter(|member| !member.is_bit_field && !record.is_union);
-    members.map(|member| member.size_bytes).sum::<u64>().min(record.size_bytes)
-}
-
-/// True where another order may make the type smaller.
-pub(super) fn may_shrink(record: &RecordFact) -> bool {
-    let align = record.members.iter().map(|member| member.align_bytes).max().unwrap_or(1);
-    !record.is_union && least_bytes(record).next_multiple_of(align.max(1)) < record.size_bytes
 }

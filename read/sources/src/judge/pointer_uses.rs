@@ -294,6 +294,7 @@ impl Judge<'_> {
                 let reason = format!("a number is worked out from the address of {member}");
                 self.find(record, verdict, UseKind::Offset, at, reason);
             }
+            (Origin::Element(record), _) if reach == Reach::Fixed => self.element(record, act, at),
             (Origin::End(record), Act::Back) if reach == Reach::Start && !self.moves_on(value) => {
                 let reason = "its last members are reached from its end";
                 self.find(record, Verdict::Refuse, UseKind::Offset, at, reason);
@@ -321,7 +322,7 @@ impl Judge<'_> {
         }
     }
 
-    fn object(&mut self, record: &Name, reach: Reach, act: &Act, at: &Where) {
+    pub(super) fn object(&mut self, record: &Name, reach: Reach, act: &Act, at: &Where) {
         let (kind, reason) = match act {
             Act::Bytes => (UseKind::Bytes, "its bytes are read one by one".to_string()),
             Act::Walk(spelling, true) if reach == Reach::Start => {

@@ -18,6 +18,13 @@ impl Judge<'_> {
         records.collect::<BTreeSet<_>>().len() == 1
     }
 
+    /// True when nothing but members of one record arrives there.
+    pub(super) fn are_members_of_one(&self, value: &Value) -> bool {
+        let objects = self.points_to.objects(value);
+        let is_member = |origin: &Origin| matches!(origin, Origin::MemberOf(..));
+        objects.each.iter().all(|(origin, ..)| is_member(origin)) && self.is_of_one_record(value)
+    }
+
     /// `int *p = &x->low; p[2]`: all members in the bytes from the member on stay in place. A use where members of
     /// several records arrive may be meant for others than this one.
     pub(super) fn spanned(

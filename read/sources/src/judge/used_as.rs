@@ -2,6 +2,7 @@
 
 use super::Judge;
 use super::direct_uses::keep;
+use crate::collect::OWN_TYPE;
 use crate::facts::{Act, Reach, Shape, Source, Value, Where};
 use crate::library_functions::{
     self,
@@ -151,7 +152,7 @@ impl Judge<'_> {
             }
             _ => 0,
         };
-        let is_elsewhere = is_direct
+        let is_elsewhere = (is_direct || self.are_members_of_one(value))
             && matches!(reach, Reach::Fixed | Reach::Inside)
             && !known.is_array
             && known.record.is_none()
@@ -251,6 +252,8 @@ impl Judge<'_> {
     ) {
         let Some(found) = self.own(record) else { return };
         let Some(start) = found.members.iter().position(|known| known.name == *member) else { return };
+        let own = &found.members[start].ty;
+        let spelling = if **spelling == *OWN_TYPE { own } else { spelling };
         let same = |&index: &usize| found.members[index].ty == *spelling;
         let first = (0..start).rev().take_while(same).last().unwrap_or(start);
         let end = (start..found.members.len()).take_while(same).last().map_or(start, |last| last + 1);

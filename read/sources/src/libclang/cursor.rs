@@ -194,6 +194,15 @@ impl<'u> Cursor<'u> {
         self.with(unsafe { clang_getSpecializedCursorTemplate(self.raw) })
     }
 
+    /// The function that an unresolved name in a template means, where there is one of that name.
+    pub(crate) fn only_overload(self) -> Option<Cursor<'u>> {
+        // SAFETY: the cursor is of a live unit, and the number is below the count.
+        unsafe {
+            let is_one = clang_getNumOverloadedDecls(self.raw) == 1;
+            self.with(clang_getOverloadedDecl(self.raw, 0)).filter(|_| is_one)
+        }
+    }
+
     pub(crate) fn is_definition(self) -> bool {
         // SAFETY: the cursor is of a live unit.
         unsafe { clang_isCursorDefinition(self.raw) != 0 }

@@ -9,7 +9,7 @@ use super::levels::{ANY_BLOCK, at_level};
 use super::numbers::Numbers;
 use super::objects::{PlaceContents, PointsTo};
 use super::passed_arguments::is_reallocators;
-use crate::collect::further;
+use crate::collect::{ANY_RECORD, further};
 use crate::facts::{Facts, Origin, PointerPlace, Reach, RecordFact, behind};
 use crate::library_functions;
 use crate::relation::{derives, lies_in};
@@ -207,8 +207,8 @@ impl<'w> Follower<'w> {
         arrival.kept |= place.is_member || (self.kind(&arrival) == OriginKind::Memory && place.is_shared);
         // In a member, or a variable of the whole program, an object has left the function through which it arrived.
         arrival.inside = arrival.inside.filter(|_| !place.is_shared);
-        if place.is_shifted {
-            self.shift(&mut arrival);
+        if place.is_shifted && !self.shift(&mut arrival) {
+            return;
         }
         if place.is_allocators_result && self.is_free(&arrival, place) {
             return;
@@ -407,9 +407,21 @@ impl<'w> Follower<'w> {
     }
 
     /// The target of a pointer that is moved by `offsetof` of a member. A pointer to any of the many may then point to
-    /// every target that it could from one of them.
-    fn shift(&mut self, arrival: &mut Arrival) {
-        let PointerPlace::Shifted(record, member, _) = self.ways.places.value(arrival.place) else { return };
+    /// every target that it could from one of them. False where it has no such member.
+    fn shift(&mut self, arrival: &mut Arrival) -> bool {
+        let PointerPlace::Shifted(record, member, _) = self.ways.places.value(arrival.place) else {
+            return true;
+        };
+        if **record == *ANY_RECORD {
+            let origin = arrival.origin.map(|origin| self.origins.value(origin));
+            let Some(Origin::Object(object)) = origin.filter(|_| arrival.reach == Reach::Start) else {
+                return false;
+            };
+            let Some(owner) = owner_of(self.facts, object, member) else { return false };
+            let origin = Origin::MemberOf(owner, member.clone());
+            arrival.origin = Some(self.number(&origin));
+            return true;
+        }
         match arrival.origin {
             Some(origin) => {
                 let origin = self.origins.value(origin).clone();
@@ -429,6 +441,7 @@ impl<'w> Follower<'w> {
                 }
             }
         }
+        true
     }
 }
 
@@ -472,6 +485,19 @@ fn is_allocators_result(place: &PointerPlace) -> bool {
     library_functions::gives_fresh_memory(library_functions::plain_name(usr))
 }
 
+/// The record, or the base class of it, that has a member.
+fn owner_of(facts: &Facts, record: &Name, member: &Name) -> Option<Name> {
+    let mut work = vec![record.clone()];
+    while let Some(record) = work.pop() {
+        let Some(found) = facts.records.get(&record) else { continue };
+        if found.members.iter().any(|known| known.name == *member) {
+            return Some(record);
+        }
+        work.extend(found.bases.iter().cloned());
+    }
+    None
+}
+
 /// The target of a pointer that is moved by `offsetof` of a member: from an object that lies in the record to the
 /// record, from the record to its member.
 fn shift(facts: &Facts, origin: Origin, reach: Reach, record: &Name, member: &Name) -> (Origin, Reach) {
@@ -480,6 +506,9 @@ fn shift(facts: &Facts, origin: Origin, reach: Reach, record: &Name, member: &Na
         Origin::Object(object)
             if reach == Reach::Start && (object == record || derives(facts, object, record)) =>
         {
+            (Origin::MemberOf(record.clone(), member.clone()), Reach::Start)
+        }
+        Origin::Element(object) if reach == Reach::Start && object == record => {
             (Origin::MemberOf(record.clone(), member.clone()), Reach::Start)
         }
         // An array of bytes among the record's members, by its name.

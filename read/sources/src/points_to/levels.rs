@@ -13,7 +13,7 @@ pub(super) const MOST_LEVELS: u8 = 3;
 pub(super) fn at_level(origin: &Origin, level: i8) -> Vec<Origin> {
     match (origin, level) {
         (Origin::Number(record), ..0) => return vec![Origin::Object(record.clone())],
-        (Origin::End(_), ..0) => return Vec::new(),
+        (Origin::End(_) | Origin::Element(_), ..0) => return Vec::new(),
         _ => {}
     }
     let Origin::Memory(block, known) = origin else {

@@ -12,7 +12,9 @@ impl<'u> Reader<'u, '_> {
         }
         let ty = self.type_of(cursor.ty());
         let kind = self.decl_kind(cursor);
-        let template = cursor.template().map(|template| template.usr().into());
+        // A template in a class that is an instance was made from that in the class's template.
+        let templates = std::iter::successors(cursor.template(), |template| template.template());
+        let template = templates.last().map(|template| template.usr().into());
         let class = match cursor.kind() {
             CXCursor_CXXMethod => cursor.parent().map(|class| self.record(class)),
             _ => None,
@@ -72,7 +74,7 @@ impl<'u> Reader<'u, '_> {
             CXCursor_FunctionDecl | CXCursor_CXXMethod | CXCursor_ConversionFunction => DeclKind::Function,
             CXCursor_Constructor | CXCursor_Destructor => DeclKind::Special,
             CXCursor_FunctionTemplate => DeclKind::Template,
-            CXCursor_VarDecl => DeclKind::Variable,
+            CXCursor_VarDecl | CXCursor_NonTypeTemplateParameter => DeclKind::Variable,
             CXCursor_ParmDecl => {
                 let Some(function) = cursor.parent() else { return DeclKind::Variable };
                 let same = |argument: &Cursor<'u>| argument.identity() == cursor.identity();

@@ -12,6 +12,7 @@ mod reader;
 mod records;
 mod seen_functions;
 mod splitting;
+mod template_names;
 
 pub(crate) use macros::Macros;
 pub use reader::normal;

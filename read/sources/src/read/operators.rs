@@ -15,7 +15,8 @@ impl<'u> Reader<'u, '_> {
         site: Site,
         children: &[Cursor<'u>],
     ) -> Option<Operator> {
-        let is_number = matches!(self.tree.types[ty].kind, TypeKind::Scalar | TypeKind::Byte);
+        let is_number =
+            matches!(self.tree.types[ty].kind, TypeKind::Scalar | TypeKind::Byte | TypeKind::Dependent);
         let [left, _] = children else { return None };
         let is_meant = kind == Kind::CompoundAssign || (kind == Kind::Binary && is_number);
         if !is_meant || self.known.is_some() {
@@ -73,6 +74,7 @@ fn operator(text: &[u8]) -> Option<Operator> {
         b"<" | b"<=" | b">" | b">=" => Operator::Less,
         b"%" => Operator::Remainder,
         b"=" => Operator::Assign,
+        b".*" | b"->*" => Operator::PointedMember,
         _ => return None,
     })
 }

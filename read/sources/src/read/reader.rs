@@ -104,6 +104,8 @@ pub(super) struct Reader<'u, 'r> {
     pub(super) texts: Texts,
     /// The number of templates and lambdas around the present node.
     generic: u32,
+    /// The names of the templates among these.
+    pub(super) templates: Vec<Name>,
     /// Statements that never run, by their expression's identity.
     skipped: HashSet<usize>,
     /// Records whose members are still to be read.
@@ -129,6 +131,7 @@ impl<'u, 'r> Reader<'u, 'r> {
             met: HashMap::new(),
             texts: Texts::default(),
             generic: 0,
+            templates: Vec::new(),
             skipped: HashSet::new(),
             waiting: Vec::new(),
             known,
@@ -219,7 +222,7 @@ impl<'u, 'r> Reader<'u, 'r> {
         };
         let decl = match cursor.kind() {
             CXCursor_DeclRefExpr | CXCursor_MemberRefExpr | CXCursor_CallExpr | CXCursor_MemberRef => {
-                cursor.referenced().map(|decl| self.decl(decl))
+                self.meant(cursor).map(|decl| self.decl(decl))
             }
             CXCursor_VarDecl
             | CXCursor_FunctionDecl
@@ -233,8 +236,15 @@ impl<'u, 'r> Reader<'u, 'r> {
             | CXCursor_EnumConstantDecl => Some(self.decl(cursor)),
             _ => None,
         };
+        let dependent = if decl.is_none() && kind == Kind::Member {
+            self.dependent_member(cursor, &children)
+        } else {
+            None
+        };
         let is_generic = is_generic(cursor);
         self.generic += u32::from(is_generic);
+        let outer_templates = self.templates.len();
+        self.templates.extend(template_named(cursor).filter(|_| is_generic));
         let value = self.constant((cursor, site), kind, ty, &children);
         let id = self.tree.nodes.len();
         let is_moving = kind == Kind::Binary && matches!(self.tree.types[ty].kind, TypeKind::Pointer(_));
@@ -250,6 +260,7 @@ impl<'u, 'r> Reader<'u, 'r> {
         let (operator, child_count) = (self.operator(kind, ty, site, &children), children.len());
         let node = Node { kind, ty, decl, site, children: Vec::new(), value, is_minus, operator };
         self.tree.nodes.push(node);
+        self.tree.dependent_members.extend(dependent.map(|name| (id, name)));
         if kind == Kind::Wrap && child_count > 1 && ATOMIC.iter().any(|name| self.is_written(site, name)) {
             self.tree.atomics.insert(id);
         }
@@ -302,6 +313,9 @@ impl<'u, 'r> Reader<'u, 'r> {
         }
         self.tree.nodes[id].children = known.into_iter().map(|(_, node)| node).collect();
         self.generic -= u32::from(is_generic);
+        self.templates.truncate(outer_templates);
+        self.note_dependent_size(id);
+        self.note_template_numbers(id, cursor);
         self.settle_unary(id);
         self.settle_offset(id, cursor);
         id
@@ -408,12 +422,15 @@ impl<'u, 'r> Reader<'u, 'r> {
             return;
         }
         let Some(&child) = node.children.first() else { return };
-        let (own, inner) = (node.ty, self.tree.nodes[child].ty);
+        let (own, inner, site) = (node.ty, self.tree.nodes[child].ty, node.site);
         let same = |a: TypeId, b: TypeId| self.tree.types[a].spelling == self.tree.types[b].spelling;
         let kind = match (self.tree.types[own].kind, self.tree.types[inner].kind) {
             (TypeKind::Pointer(to), _) if same(to, inner) => Kind::AddressOf,
             (_, TypeKind::Pointer(to)) if same(to, own) => Kind::Deref,
             (TypeKind::Pointer(_), TypeKind::Pointer(_)) => Kind::Step,
+            (TypeKind::Dependent, TypeKind::Pointer(_)) if !self.is_written(site, "*") => Kind::Step,
+            (TypeKind::Dependent, _) if self.is_written(site, "&") => Kind::AddressOf,
+            (TypeKind::Dependent, _) if self.is_written(site, "*") => Kind::Deref,
             _ if self.changes_nothing(self.tree.nodes[id].site) => Kind::Other,
             _ => Kind::Count,
         };
@@ -488,7 +505,7 @@ impl<'u, 'r> Reader<'u, 'r> {
                 None => TypeKind::Other,
             },
             CXType_FunctionProto | CXType_FunctionNoProto => TypeKind::Function,
-            CXType_Dependent | CXType_Unexposed => TypeKind::Dependent,
+            CXType_Dependent | CXType_Unexposed | CXType_Auto => TypeKind::Dependent,
             CXType_Invalid => TypeKind::Other,
             _ if ty.is_atomic() => TypeKind::Other,
             _ if size_bytes == Some(1) => TypeKind::Byte,
@@ -510,6 +527,17 @@ fn is_generic(cursor: Cursor<'_>) -> bool {
             matches!(kind, Some(CXCursor_ClassTemplate | CXCursor_ClassTemplatePartialSpecialization))
         }
         _ => false,
+    }
+}
+
+/// The name of a template, or of the class template that a method belongs to.
+fn template_named(cursor: Cursor<'_>) -> Option<Name> {
+    match cursor.kind() {
+        CXCursor_LambdaExpr => None,
+        CXCursor_FunctionTemplate | CXCursor_ClassTemplate | CXCursor_ClassTemplatePartialSpecialization => {
+            Some(cursor.usr().into())
+        }
+        _ => cursor.parent().map(|class| class.usr().into()),
     }
 }
 

@@ -24,9 +24,11 @@ impl<'u> Reader<'u, '_> {
         self.record_of_decl.insert(key, id);
         let site = self.site(decl);
         let spelling = decl.spelling();
+        let template = decl.template().map(|template| template.usr().into());
         let record = &mut self.tree.records[id];
         record.usr = Some(usr.into());
         record.names = plain_name(&spelling).into_iter().collect();
+        record.template = template;
         record.is_union = decl.kind() == CXCursor_UnionDecl;
         record.is_foreign = self.is_foreign_file[site.file];
         record.file = Some(self.tree.files[site.file].clone());

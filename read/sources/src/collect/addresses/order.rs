@@ -24,6 +24,20 @@ impl Collector<'_> {
         }
     }
 
+    /// `(char *)end - (char *)start`.
+    pub(in crate::collect) fn note_addresses_subtracted(
+        &mut self,
+        id: NodeId,
+        left: &[Value],
+        right: &[Value],
+    ) {
+        let is_known = !left.is_empty() && !right.is_empty() && !self.is_kernel;
+        if is_known && self.tree.node(id).operator == Some(Operator::Minus) {
+            let at = self.at(id);
+            self.facts.subtracted.insert((left.to_vec(), right.to_vec(), at));
+        }
+    }
+
     /// `(uintptr_t)p * 2654435761`, `(uintptr_t)p >> 4`.
     pub(in crate::collect) fn note_hashed(&mut self, values: &[Value], id: NodeId) {
         let node = self.tree.node(id);
