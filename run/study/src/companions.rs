@@ -109,6 +109,11 @@ impl DebugInfos {
         self.read.entry(file.to_owned()).or_insert_with(read).as_ref()
     }
 
+    /// The debug information of a file that was mapped from one path and is now at another.
+    pub fn of_moved(&mut self, mapped: &Path, file: &Path) -> Option<&DebugInfo> {
+        self.of_with(mapped, || load(file).ok())
+    }
+
     /// Adds debug information that was read already.
     pub fn add(&mut self, file: &Path, debug: DebugInfo) {
         self.read.insert(file.to_owned(), Some(debug));

@@ -418,6 +418,9 @@ impl Work<'_, '_> {
             });
         let by_hand = match (&library, name) {
             (Some(library), Some(name)) => Some(manual_edits::of_library(name, library)),
+            (_, Some(name)) if kind == Kind::Order && self.is_of_template(subject) => {
+                Some(manual_edits::order_of_template(name, map))
+            }
             (_, Some(_)) if kind == Kind::Narrow => self.smaller_members(subject, is_written),
             (_, Some(name)) if kind == Kind::Prefetch => {
                 let smaller =
@@ -450,7 +453,7 @@ impl Work<'_, '_> {
     }
 
     /// Whether a type is made by a template of C++, which a study leaves as it is.
-    fn is_of_template(&mut self, subject: Subject) -> bool {
+    pub(crate) fn is_of_template(&mut self, subject: Subject) -> bool {
         let Subject::Type(ty) = subject else { return false };
         self.is_in(subject, &[Language::Cpp]) && self.naming.namer.catalog().name(ty).contains('<')
     }

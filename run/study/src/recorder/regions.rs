@@ -267,7 +267,7 @@ pub(super) fn unreachable(header: &Regions, subject: &Subject) -> Option<Error> 
         )));
     }
     Some(Error::Region(format!(
-        "there is no function {name} in {file} or a library that it maps when it starts; `nm -C {file}` lists its \
+        "there is no function {name} in {file} or a library that it loads; `nm -C {file}` lists its \
          functions, and `--children` also records the programs that it starts"
     )))
 }

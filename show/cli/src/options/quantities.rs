@@ -2,6 +2,9 @@
 
 use std::str::FromStr;
 
+/// A larger percentage is a mistake: everything would be within such a margin.
+const MOST_PERCENT: f64 = 100_000.0;
+
 /// A percentage, typed as `1%` or `1`, as the share that it is.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Percentage(pub(crate) f64);
@@ -13,7 +16,10 @@ impl FromStr for Percentage {
         let number = text.strip_suffix('%').unwrap_or(text);
         let percent = number.trim().parse::<f64>().ok();
         match percent {
-            Some(percent) if percent.is_finite() && percent >= 0.0 => Ok(Percentage(percent / 100.0)),
+            Some(percent) if percent > MOST_PERCENT => {
+                Err(format!("{text:?} is more than the largest percentage, {MOST_PERCENT}%"))
+            }
+            Some(percent) if percent >= 0.0 => Ok(Percentage(percent / 100.0)),
             _ => Err(format!("{text:?} is no percentage; write 1% or 1")),
         }
     }
@@ -63,11 +69,12 @@ mod tests {
         assert_eq!(part("2.5"), Ok(0.025));
         assert!(part("101").is_err() && part("NaN").is_err() && part("-1").is_err());
         assert_eq!(above_zero("0.1%"), Ok(Percentage(0.001)));
+        assert!("99999999999999999999".parse::<Percentage>().is_err());
         assert!(above_zero("0%").is_err() && above_zero("-1").is_err());
         assert_eq!("2m".parse(), Ok(Span(120_000_000_000)));
         assert_eq!("500ms".parse(), Ok(Span(500_000_000)));
         assert_eq!("3".parse(), Ok(Span(3_000_000_000)));
-        for bad in ["", "x", "-1%", "1%%", "nan", "inf"] {
+        for bad in ["", "x", "-1%", "1%%", "nan", "inf", "1e400"] {
             assert!(bad.parse::<Percentage>().is_err() && bad.parse::<Span>().is_err(), "{bad}");
         }
     }

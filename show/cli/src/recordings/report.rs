@@ -1,6 +1,6 @@
 //! The report of one recording, for its page and for an editor.
 
-use crate::recordings::survey::{Surveyed, program, recorded_program};
+use crate::recordings::survey::{Surveyed, program};
 use crate::terminal::progress::Stages;
 use anyhow::{Result, bail};
 use lineup_model::line::LineSize;
@@ -33,7 +33,7 @@ pub(crate) fn report(
     stages: &Stages,
 ) -> Result<StudyReport> {
     let mut known = DebugInfos::default();
-    let recorded = recorded_program(file, &surveyed.survey, &mut known)?;
+    let recorded = surveyed.recorded_program(&mut known)?;
     let wanted = lineup_explain::Options { line_size, ..lineup_explain::Options::default() };
     let explained = program(surveyed, &recorded, known, wanted, stages)?;
     let title =

@@ -1,7 +1,7 @@
 //! A recording of calls that was read through, with the program that it is of.
 
 use crate::recordings::debug_info::debug_info;
-use crate::recordings::{module_types, survey};
+use crate::recordings::module_types;
 use crate::terminal::progress::{ReadInStage, Stages};
 use anyhow::{Context, Result, bail};
 use lineup_debuginfo::{DebugInfo, FoundFunctions};
@@ -63,14 +63,78 @@ impl Surveyed {
         Some(summary.regions.iter().map(|counts| counts.truncated).sum())
     }
 
-    /// The debug info of every file that the program had mapped. A missing file may lie next to the recording, where a
-    /// study keeps the program that it built. Debug info that was read before is taken from `known`.
-    pub(crate) fn debug_infos(&self, known: &mut DebugInfos, stages: &Stages) -> Vec<Option<DebugInfo>> {
-        let kept = |image: &Path| {
-            let beside = self.path.parent()?.join(image.file_name()?);
-            (!image.exists() && beside.is_file()).then_some(beside)
+    /// The path at which a mapped file is now. A missing file may lie next to the recording, where a study keeps the
+    /// program that it built, and its libraries in folders as they were around the program.
+    fn present_file(&self, image: &Path) -> PathBuf {
+        let folder = self.path.parent().unwrap_or(Path::new(""));
+        let parts: Vec<_> = image.components().skip(1).collect();
+        let mut kept = (0..parts.len()).map(|first| folder.join(parts[first..].iter().collect::<PathBuf>()));
+        match image.exists() {
+            true => image.to_owned(),
+            false => kept.find(|kept| kept.is_file()).unwrap_or_else(|| image.to_owned()),
+        }
+    }
+
+    /// The number of regions whose functions a mapped file has; `None` when it cannot be read.
+    fn regions_in(&self, image: &Path, infos: &mut DebugInfos, needs_debug_info: bool) -> Option<usize> {
+        let debug = infos.of_moved(image, &self.present_file(image))?;
+        let has = |name: &str| matches!(debug.find_functions(name), FoundFunctions::OutOfLine(_));
+        let regions = self.survey.header.regions.iter();
+        (!needs_debug_info || debug.has_debug_info())
+            .then(|| regions.filter(|(_, region)| has(&region.name)).count())
+    }
+
+    /// The file below `folder` that has most of the regions' functions, by its mapped path: a program, else a library
+    /// that was built with debug information.
+    pub(crate) fn program_with_regions(&self, folder: &Path, infos: &mut DebugInfos) -> Option<PathBuf> {
+        let mut with_most = |is_library: bool| {
+            let images = self.survey.images.iter().filter(|image| image.is_shared_library() == is_library);
+            let paths =
+                images.map(|image| PathBuf::from(&image.path)).filter(|path| path.starts_with(folder));
+            let counted = paths.filter_map(|path| Some((self.regions_in(&path, infos, is_library)?, path)));
+            let most = counted.filter(|(regions, _)| *regions > 0).max_by_key(|(regions, _)| *regions);
+            most.map(|(_, path)| path)
         };
-        let file_of = |image: &Path| kept(image).unwrap_or_else(|| image.to_owned());
+        with_most(false).or_else(|| with_most(true))
+    }
+
+    /// Regions whose functions another mapped file has than the program, with that file.
+    pub(crate) fn regions_outside(&self, program: &Path, infos: &mut DebugInfos) -> Vec<(String, PathBuf)> {
+        let mut has = |image: &Path, name: &str| {
+            let debug = infos.of_moved(image, &self.present_file(image));
+            debug.is_some_and(|debug| matches!(debug.find_functions(name), FoundFunctions::OutOfLine(_)))
+        };
+        let outside = self.survey.header.regions.iter().filter_map(|(_, region)| {
+            let mut images = self.survey.images.iter().map(|image| PathBuf::from(&image.path));
+            let is_inside = has(program, &region.name);
+            let file = images.find(|image| !is_inside && has(image, &region.name))?;
+            Some((region.name.clone(), file))
+        });
+        outside.collect()
+    }
+
+    /// True when a mapped file has any of the regions' functions.
+    pub(crate) fn has_regions(&self, image: &Path, infos: &mut DebugInfos) -> bool {
+        self.regions_in(image, infos, false).is_some_and(|regions| regions > 0)
+    }
+
+    /// The program that was recorded, by the path at which it was mapped; where it has none of the regions' functions,
+    /// the file that has them.
+    pub(crate) fn recorded_program(&self, known: &mut DebugInfos) -> Result<PathBuf> {
+        let wanted = self.survey.header.command.first().map(Path::new).and_then(Path::file_name);
+        let mapped = self.survey.images.iter().map(|image| PathBuf::from(&image.path));
+        let started = mapped.into_iter().find(|path| path.file_name() == wanted);
+        if let Some(started) = started.clone().filter(|started| self.has_regions(started, known)) {
+            return Ok(started);
+        }
+        self.program_with_regions(Path::new("/"), known)
+            .or(started)
+            .with_context(|| format!("{} does not say which program was recorded", self.path.display()))
+    }
+
+    /// The debug info of every file that the program had mapped, as [`Surveyed::present_file`] finds it. Debug info that was read before is taken from `known`.
+    pub(crate) fn debug_infos(&self, known: &mut DebugInfos, stages: &Stages) -> Vec<Option<DebugInfo>> {
+        let file_of = |image: &Path| self.present_file(image);
         let read = |image: &Path, file: &Path| known.take_or(image, || debug_info(file, stages));
         module_types::debug_infos(&self.survey.images, &self.survey.modules, file_of, read, stages)
     }
@@ -114,37 +178,4 @@ pub(crate) fn program(
     let mut debug = surveyed.debug_infos(&mut known, stages);
     let explanation = surveyed.explain(&debug, options, stages)?;
     Ok(Explained::new(surveyed.survey, explanation, program, debug.swap_remove(program)))
-}
-
-/// The program whose functions the regions are, by its mapped path: one below `folder`, when there is one.
-pub(crate) fn program_with_regions(
-    survey: &Survey,
-    folder: &Path,
-    infos: &mut DebugInfos,
-) -> Option<PathBuf> {
-    let own = survey.images.iter().filter(|image| !image.is_shared_library());
-    let own = own.map(|image| PathBuf::from(&image.path)).filter(|path| path.starts_with(folder));
-    let counted = own.filter_map(|path| Some((regions_in(infos.of(&path)?, survey), path)));
-    let most = counted.filter(|(regions, _)| *regions > 0).max_by_key(|(regions, _)| *regions);
-    most.map(|(_, path)| path)
-}
-
-/// True when a program has any of the regions' functions.
-pub(crate) fn has_regions(debug: &DebugInfo, survey: &Survey) -> bool {
-    regions_in(debug, survey) > 0
-}
-
-pub(crate) fn regions_in(debug: &DebugInfo, survey: &Survey) -> usize {
-    let has = |name: &str| matches!(debug.find_functions(name), FoundFunctions::OutOfLine(_));
-    survey.header.regions.iter().filter(|(_, region)| has(&region.name)).count()
-}
-
-/// The program that was recorded, by the path at which it was mapped.
-pub(crate) fn recorded_program(recording: &Path, survey: &Survey, known: &mut DebugInfos) -> Result<PathBuf> {
-    let wanted = survey.header.command.first().map(Path::new).and_then(Path::file_name);
-    let mapped = survey.images.iter().map(|image| PathBuf::from(&image.path));
-    let started = mapped.into_iter().find(|path| path.file_name() == wanted);
-    started
-        .or_else(|| survey::program_with_regions(survey, Path::new("/"), known))
-        .with_context(|| format!("{} does not say which program was recorded", recording.display()))
 }

@@ -82,6 +82,17 @@ struct MemberJson {
     align_bytes: Option<u64>,
 }
 
+impl TypeJson {
+    /// True when both files describe one type, as the explanation sees it.
+    fn is_same_in_other_image(&self, other: &TypeJson) -> bool {
+        let place = |member: &MemberJson| (member.name.clone(), member.offset_bits, member.bit_size);
+        let places = |ty: &TypeJson| ty.members.iter().map(place).collect::<Vec<_>>();
+        self.image != other.image
+            && (&self.name, self.size_bytes) == (&other.name, other.size_bytes)
+            && places(self) == places(other)
+    }
+}
+
 #[derive(Serialize)]
 struct UseJson {
     region: usize,
@@ -270,8 +281,12 @@ struct UsedTypes<'d> {
 }
 
 impl UsedTypes<'_> {
+    /// The use of a type; `None` for one that another file describes as well, whose use stands there.
     fn use_of(&mut self, usage: &ImageUsage, used: &TypeUse) -> Option<UseJson> {
         let type_index = self.index(usage, used.ty)?;
+        if self.all[type_index].image != usage.image {
+            return None;
+        }
         // An object that was used as another type begins with that type.
         self.all[type_index].first_is_held |= !used.used_as.is_empty();
         let bytes = |bytes: &ByteUse| BytesJson {
@@ -305,7 +320,7 @@ impl UsedTypes<'_> {
         let name = named(&id).or_else(|| types.typedefs_of(id).iter().find_map(named))?;
         let shapes = DataModel::new(types, usage.abi, usage.abi);
         let shape = shapes.shape(id)?;
-        self.all.push(TypeJson {
+        let found = TypeJson {
             name: name.to_owned(),
             image: usage.image.clone(),
             build_id: self.images.get(usage.index).and_then(build_id),
@@ -319,9 +334,16 @@ impl UsedTypes<'_> {
             align_bytes: shape.align_bytes,
             first_is_held: false,
             members: aggregate.members.iter().map(|member| member_json(types, &shapes, member)).collect(),
-        });
-        self.known.insert((usage.index, id), self.all.len() - 1);
-        Some(self.all.len() - 1)
+        };
+        let index = match self.all.iter().position(|known| known.is_same_in_other_image(&found)) {
+            Some(index) => index,
+            None => {
+                self.all.push(found);
+                self.all.len() - 1
+            }
+        };
+        self.known.insert((usage.index, id), index);
+        Some(index)
     }
 }
 

@@ -34,7 +34,8 @@ pub(crate) fn only_starts(recorded: &Recorded, subject: &Subject) -> Option<Stri
     let meant = meant(others, &current, has_debug_info);
     let example = format!("lineup find -- {}", meant.as_deref().unwrap_or(Path::new("PROGRAM")).display());
     Some(format!(
-        "the findings are of {whose}, and not of what it starts: {}; name the program that is meant, as `{example}`",
+        "the findings are of {whose}, and not of what it starts: {}; name the program that is meant, as `{example}` with the \
+         arguments that it gets there",
         started.join(", ")
     ))
 }

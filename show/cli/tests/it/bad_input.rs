@@ -305,3 +305,43 @@ fn a_region_inlined_everywhere_does_not_end_a_study_of_others() {
     assert_eq!(regions.iter().map(|region| &region["name"]).collect::<Vec<_>>(), ["hot"]);
     holds(&report["setting"].to_string(), &["folded is not studied"]);
 }
+
+/// Numbers of options that mean nothing: none is taken for another, and no command begins its work.
+#[test]
+fn numbers_that_mean_nothing_are_refused_with_their_option() {
+    const OF_ALL: [&str; 5] = ["-1", "1e400", "NaN", "99999999999999999999", ""];
+    const OPTIONS: [(&str, &[&str], &[&str]); 19] = [
+        ("compare", &["--blocks"], &["0", "1000001"]),
+        ("compare", &["--warm-up"], &["1000001"]),
+        ("compare", &["--until-width"], &["0", "0%", "inf", "1e-400"]),
+        ("compare", &["--margin"], &["100001%"]),
+        ("compare", &["--max-time"], &["inf"]),
+        ("measure", &["--repeat"], &["0", "1000001"]),
+        ("measure", &["--warm-up"], &["1000001"]),
+        ("time", &["--region", "f", "--max-seconds"], &["0", "inf"]),
+        ("time", &["--region", "f", "--stop-after"], &["0"]),
+        ("record", &["--region", "f", "--calls"], &["0"]),
+        ("record", &["--region", "f", "--calls-per-second"], &["0"]),
+        ("record", &["--region", "f", "--calls-per-thread"], &["0"]),
+        ("record", &["--region", "f", "--line-size"], &["0", "48"]),
+        ("find", &["--windows"], &["0", "1025"]),
+        ("find", &["--overhead"], &["0", "5%"]),
+        ("find", &["--seconds"], &["0", "5"]),
+        ("study", &["--region", "f", "--calls"], &["0"]),
+        ("study", &["--region", "f", "--links"], &["0", "1"]),
+        ("study", &["--budget"], &["0"]),
+    ];
+    for (command, before, own) in OPTIONS {
+        for value in OF_ALL.iter().chain(own) {
+            let (option, before) = before.split_last().expect("an option");
+            let given = format!("{option}={value}");
+            let program = if command == "compare" { ["true", "true"] } else { ["--", "true"] };
+            let mut lineup = installed::lineup();
+            let output =
+                lineup.arg(command).args(before).arg(&given).args(program).output().expect("it runs");
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(2), "{command} {given}: {said}");
+            assert!(said.contains(option), "{command} {given}: {said}");
+        }
+    }
+}

@@ -50,6 +50,8 @@ mod pahole;
 mod peers;
 mod place;
 mod planted;
+#[cfg(target_arch = "x86_64")]
+mod plugins;
 mod record;
 mod record_perf;
 mod review;

@@ -90,6 +90,8 @@ struct LocatedVariable {
     size_bytes: u64,
     /// The type it points to, when it is a pointer.
     pointee: Option<Ty>,
+    /// The type of its elements, when it is a parameter that is an array: callers pass its address, as Fortran does.
+    elements: Option<Ty>,
     /// Its name's number.
     name: u32,
 }
@@ -114,22 +116,24 @@ impl Located {
         pointer_bytes: u64,
     ) -> Self {
         let mut located = Located::default();
-        let own = function.parameters.iter().chain(&function.variables);
-        let own = own.map(|variable| (&function.name, &function.ranges, variable));
+        let own = |variable| (&function.name, &function.ranges, variable);
+        let parameters = function.parameters.iter().map(own).map(|one| (one, true));
         let inlined = function.inlined.iter().flat_map(|inlined| {
             inlined.variables.iter().map(move |variable| (&inlined.name, &inlined.ranges, variable))
         });
-        for (function, scope, variable) in own.chain(inlined) {
+        let variables = function.variables.iter().map(own).chain(inlined).map(|one| (one, false));
+        for ((function, scope, variable), is_parameter) in parameters.chain(variables) {
             let Some(id) = variable.ty else { continue };
             let pointee = catalog.pointee(image, id);
-            located.pointees.extend(pointee);
+            let elements = if is_parameter { catalog.elements(image, id) } else { None };
+            located.pointees.extend(pointee.or(elements));
             let Some(ty) = catalog.intern(image, id) else { continue };
             let size_bytes = catalog.size_bytes(ty).unwrap_or(0);
             let name = variable.name.as_deref().unwrap_or("(unnamed)");
             let name = names.number(format!("{function}: {name}"));
             located.add(
                 catalog,
-                &LocatedVariable { ty, size_bytes, pointee, name },
+                &LocatedVariable { ty, size_bytes, pointee, elements, name },
                 scope,
                 variable,
                 pointer_bytes,
@@ -167,7 +171,7 @@ impl Located {
     fn part(&mut self, known: &LocatedVariable, range: &Range<u64>, at: &Location, part: Part) {
         let Part { bytes, target, step, origin, is_piece } = part;
         let is_empty = bytes.is_empty();
-        let fact = |register, offset| {
+        let fact = |target: Option<Ty>, register, offset| {
             Some(RegisterFact {
                 range: range.clone(),
                 register: Register(register),
@@ -179,9 +183,13 @@ impl Located {
         };
         let local = |slot| Local { range: range.clone(), slot, ty: known.ty, bytes, variable: known.name };
         match *at {
-            Location::Register(register) => self.registers.extend(fact(register, 0)),
+            Location::Register(register) => self.registers.extend(fact(target, register, 0)),
             Location::RegisterPlus { register, offset } => {
-                self.registers.extend(fact(register, offset.wrapping_neg()));
+                self.registers.extend(fact(target, register, offset.wrapping_neg()));
+            }
+            Location::Memory { register, offset } if known.elements.is_some() && !is_piece => {
+                let target = known.elements;
+                self.registers.extend(fact(target, register, offset.wrapping_neg()));
             }
             // Debug info may claim bytes past the end of the variable.
             Location::Memory { .. } | Location::Frame { .. } if is_empty => {}

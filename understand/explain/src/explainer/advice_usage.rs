@@ -184,9 +184,9 @@ impl Explainer<'_> {
         found.filter_map(|(ty, starts)| Some((ty, SlabCache::of_objects(size(ty)?, &starts)?))).collect()
     }
 
-    /// The id of a type in an image's table, when it is described there.
+    /// The id of a type in an image's table, when that image describes it.
     fn id_in(&mut self, image: usize, ty: Ty) -> Option<TypeId> {
-        self.namer.catalog().described(ty).filter(|described| described.image == image).map(|found| found.id)
+        self.namer.catalog().id_in(image, ty)
     }
 
     fn type_uses(&mut self, image: usize, region: RegionId, tally: &RegionTally) -> Vec<TypeUse> {

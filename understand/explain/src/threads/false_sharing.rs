@@ -5,7 +5,7 @@ use crate::naming::owner::{OwnerKey, variable_ref};
 use crate::threads::access_log::Use;
 use crate::threads::access_log::uses_of;
 use crate::threads::process::Process;
-use crate::threads::report::{FalseSharing, LineBetween, PartBetween, Remedy, WaitsByOrder};
+use crate::threads::report::{BetweenThreads, FalseSharing, LineBetween, PartBetween, Remedy, WaitsByOrder};
 use crate::threads::use_names::owners;
 use crate::types::catalog::Ty;
 use lineup_model::Library;
@@ -61,6 +61,23 @@ pub(super) fn findings(
     });
     all.sort_by(|a, b| b.per_thousand_accesses_at_most.total_cmp(&a.per_thousand_accesses_at_most));
     all
+}
+
+impl BetweenThreads {
+    /// Data for whose lines alone threads wait, though less than a finding has: names with their waits in the order that
+    /// has most, most first.
+    pub fn rarely_waited_for(&self) -> Vec<(&str, u64)> {
+        let is_found = |owner: &String| self.false_sharing.iter().any(|found| found.owners.contains(owner));
+        let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
+        for line in self.lines.iter().filter(|line| line.waits.of_line_alone_at_most() > 0) {
+            for owner in line.owners.iter().filter(|owner| !is_found(owner)) {
+                *sums.entry(owner).or_default() += line.waits.of_line_alone_at_most();
+            }
+        }
+        let mut all: Vec<(&str, u64)> = sums.into_iter().collect();
+        all.sort_by_key(|(owner, waits)| (std::cmp::Reverse(*waits), *owner));
+        all
+    }
 }
 
 /// Whether a type is the system's own.

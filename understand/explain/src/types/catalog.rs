@@ -37,6 +37,8 @@ pub struct Catalog<'a> {
     typedefs: Vec<HashMap<TypeId, &'a str>>,
     known: HashMap<(usize, TypeId), Option<Ty>>,
     keys: HashMap<Key, Ty>,
+    /// Types of one image in the table of another.
+    ids: HashMap<(usize, Ty), Option<TypeId>>,
     all: Vec<Described>,
     fields: HashMap<(Ty, u64, u64), Option<Rc<Field>>>,
     held: HashMap<(Ty, u64, Ty), bool>,
@@ -63,6 +65,7 @@ impl<'a> Catalog<'a> {
             typedefs,
             known: HashMap::default(),
             keys: HashMap::default(),
+            ids: HashMap::default(),
             all: Vec::new(),
             fields: HashMap::default(),
             held: HashMap::default(),
@@ -133,6 +136,29 @@ impl<'a> Catalog<'a> {
     /// The image and number under which a type is described.
     pub fn described(&self, ty: Ty) -> Option<Described> {
         self.all.get(ty.0 as usize).copied()
+    }
+
+    /// The id of a type in an image's table: of the image that it was first seen in, or of another that defines the
+    /// same type.
+    pub fn id_in(&mut self, image: usize, ty: Ty) -> Option<TypeId> {
+        let (types, described) = self.table(ty)?;
+        if described.image == image {
+            return Some(described.id);
+        }
+        if let Some(known) = self.ids.get(&(image, ty)) {
+            return *known;
+        }
+        let id = match types.get(described.id)?.name.as_deref() {
+            Some(name) => self.definitions.get(image)?.get(name).copied(),
+            None => {
+                let name = *self.typedefs.get(described.image)?.get(&described.id)?;
+                let own = self.typedefs.get(image)?.iter();
+                own.filter(|(_, own)| **own == name).map(|(id, _)| *id).min()
+            }
+        };
+        let id = id.filter(|id| self.intern(image, *id) == Some(ty));
+        self.ids.insert((image, ty), id);
+        id
     }
 
     /// The table that describes a type, and its id there.
@@ -228,6 +254,15 @@ impl<'a> Catalog<'a> {
             }
         }
         None
+    }
+
+    /// The type of an array's elements.
+    pub fn elements(&mut self, image: usize, id: TypeId) -> Option<Ty> {
+        let types = *self.tables.get(image)?;
+        match &types.get(types.strip(id)?)?.kind {
+            TypeKind::Array { element, .. } => self.intern(image, *element),
+            _ => None,
+        }
     }
 
     /// A pointer to an array is used as a pointer to its elements.

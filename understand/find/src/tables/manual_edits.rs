@@ -72,6 +72,39 @@ pub(crate) fn edit(
     })
 }
 
+/// The order of members of a type that a template makes, in words.
+pub(crate) fn order_of_template(name: &str, map: Option<&MemberMap>) -> String {
+    let members = map.map(|map| map.members.iter()).into_iter().flatten();
+    let mut placed: Vec<(u64, &str)> =
+        members.filter_map(|member| Some((member.offset_after?, outermost(&member.path)))).collect();
+    placed.sort_unstable();
+    let mut order: Vec<&str> = placed.into_iter().map(|(_, member)| member).collect();
+    order.dedup();
+    let order = match order.is_empty() {
+        true => "the members that are used most".to_owned(),
+        false => first_names(&order, MEMBERS),
+    };
+    let template = name.split('<').next().unwrap_or(name);
+    format!(
+        "by hand, since a study leaves the members of templates as they are: {template} begins with {order}, and the \
+         other members follow"
+    )
+}
+
+/// Lines of their own for data of types that templates make, in words.
+pub(crate) fn own_lines_of_template(names: &[String]) -> String {
+    format!(
+        "by hand, since a study leaves the members of templates as they are: alignas(64) before the members of {} that \
+         different threads write",
+        names.join(" and ")
+    )
+}
+
+/// The member of an object in which a part of it lies: `title` of `title._M_dataplus`.
+fn outermost(path: &str) -> &str {
+    path.split(['.', '[']).next().unwrap_or(path)
+}
+
 /// The members of a type that may be smaller, in words. Where `malloc` makes the objects, only some sizes take less.
 pub(crate) fn smaller(size_bytes: u64, wide: Wide, is_of_malloc: bool) -> Option<String> {
     // Of an object that is all else, smaller members save next to nothing.
@@ -135,4 +168,35 @@ pub(crate) fn instead(is_written: bool, other: Option<Kind>) -> &'static str {
 /// The next step for a type that lies outside the sources.
 pub(crate) fn of_library(name: &str, library: &Library) -> String {
     format!("{name} is declared in {library}: a study takes it with --source and a folder that holds both")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_members_of_a_template_are_ordered_by_hand() {
+        let member = |path: &str, offset_after| LaidMember {
+            path: path.to_owned(),
+            offset: 0,
+            size_bytes: 8,
+            offset_after,
+            uses: Vec::new(),
+        };
+        let members = vec![member("desc", None), member("price", Some(8)), member("title._M_p", Some(0))];
+        let map = MemberMap {
+            size_bytes: 24,
+            size_bytes_after: Some(24),
+            line_bytes: 64,
+            start_in_line: None,
+            functions: Vec::new(),
+            members,
+        };
+        let said = order_of_template("shop::Entry<long unsigned int>", Some(&map));
+        assert!(
+            said.starts_with("by hand, ") && said.contains("shop::Entry begins with title, price"),
+            "{said}"
+        );
+        assert!(order_of_template("a<b>", None).contains("a begins with the members that are used most"));
+    }
 }

@@ -1,8 +1,10 @@
 //! Fights of threads for lines as findings.
 
 use crate::findings::{BetweenThreads, Evidence, Finding, Kind, Sign, ThreadWaits, Trial};
-use crate::owner;
+use crate::owner::{self, Owner};
+use crate::tables::manual_edits;
 use crate::threads::contention::{Fight, Fighters, Waits};
+use crate::trials::gains::Subject;
 use crate::work::Work;
 use lineup_coherence::WAIT_CYCLES;
 use std::cmp::Reverse;
@@ -52,6 +54,16 @@ impl Work<'_, '_> {
             fighters.owners.iter().map(|owner| owner::name(&mut self.naming.namer, *owner)).collect();
         let functions = self.functions_that_wait(&fight.pcs);
         let gain = share(waits.of_line_alone);
+        let mut types = fighters.owners.iter().filter_map(|owner| match owner {
+            Owner::Type(ty) => Some(*ty),
+            _ => None,
+        });
+        let is_of_template = types.any(|ty| self.is_of_template(Subject::Type(ty)));
+        let by_hand = is_of_template.then(|| manual_edits::own_lines_of_template(&names));
+        let next = match by_hand {
+            None => self.next_of_fight(fighters, &functions),
+            Some(_) => self.next_of_threads(&functions),
+        };
         Finding {
             subject: Some(names.join(BETWEEN_SUBJECTS)),
             kind: Kind::OwnLines,
@@ -67,8 +79,8 @@ impl Work<'_, '_> {
                 waits,
             },
             trials: vec![Trial { kind: Kind::OwnLines, gain }],
-            next: self.next_of_fight(fighters, &functions),
-            by_hand: None,
+            next,
+            by_hand,
             is_written: false,
             instead: None,
             functions,

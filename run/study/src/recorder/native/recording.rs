@@ -14,9 +14,10 @@ use crate::recorder::regions;
 use crate::recorder::request::Engine;
 use crate::recorder::runs::{Recorded, exit_of};
 use lineup_cache::SpecError;
-use lineup_model::region::RegionId;
+use lineup_model::region::{RegionId, Regions};
 use lineup_recording::journal::Journal;
-use lineup_recording::native::{note, region};
+use lineup_recording::native::{note, region, state};
+use lineup_recording::plan::Discovery;
 use lineup_recording::{CALLS_IN_RUN_SHIFT, Header, Mode, ProgramExit, Selection, spread_position};
 use rustix::process::Signal;
 use std::path::Path;
@@ -73,7 +74,8 @@ pub(in crate::recorder) fn record(task: &Task<'_>, interrupts: &Interrupts) -> R
     let begun = Instant::now();
     let (finished, followed) = task.conduct(&memory, &mut followers, &made, interrupts)?;
     if let Some(refused) = lives().refused(plan) {
-        return refuse(refused);
+        let has_run = memory.control().state.load(Acquire) == state::RUNS;
+        return if has_run { refuse_late(refused) } else { refuse(refused) };
     }
     let finished = match interrupts.check() {
         Ok(()) => Some(finished?),
@@ -87,6 +89,11 @@ pub(in crate::recorder) fn record(task: &Task<'_>, interrupts: &Interrupts) -> R
         if request.children {
             regions::check_all_followed(&region.name, &followers.unfollowed(), task.subject)?;
         }
+        // A library may have it without code of its own.
+        let images = followers.first().process.images.loaded().map(|image| image.path.clone()).collect();
+        let seen = Discovery { images, ..Discovery::default() };
+        let mut wanted: Regions = std::iter::once(region.clone()).collect();
+        regions::find_elsewhere(&mut wanted, &seen, task.subject)?;
         let why = format!("no file that the program mapped has a function {}", region.name);
         return match regions::unreachable(&plan.header.regions, task.subject) {
             Some(unreachable) if request.children => Err(unreachable),

@@ -11,7 +11,7 @@ use lineup_model::abi::{Abi, Machine};
 use lineup_model::executable::{names_loader, needs_libraries};
 use lineup_recording::Mode;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A mark that the Go linker writes into each program.
 const GO_PROGRAM: &[u8] = b"\xff Go buildinf:";
@@ -71,6 +71,19 @@ fn unfit(subject: &Subject) -> Option<String> {
 pub(super) fn names_musl(bytes: &[u8]) -> bool {
     const HEAD_BYTES: usize = 1 << 12;
     memchr::memmem::find(&bytes[..bytes.len().min(HEAD_BYTES)], b"/ld-musl-").is_some()
+}
+
+/// True when a mapped file names a function that loads further libraries. The C library's own files, which define
+/// these functions, do not count.
+pub(super) fn loads_libraries(file: &Path) -> bool {
+    const LOADERS: [&[u8]; 2] = [b"\0dlopen\0", b"\0dlmopen\0"];
+    const OF_C_LIBRARY: [&str; 4] = ["libc.", "libc-2.", "libdl", "ld-"];
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    if OF_C_LIBRARY.iter().any(|own| name.starts_with(own)) {
+        return false;
+    }
+    let names = |bytes: &[u8]| LOADERS.iter().any(|loader| memchr::memmem::find(bytes, loader).is_some());
+    companions::read(file).is_ok_and(|bytes| names(&bytes))
 }
 
 /// The engine's file. Requests that cannot work are refused here.

@@ -93,7 +93,9 @@ impl Task<'_> {
             let finished = match self.request.stop_after {
                 Some(calls) => waiting.run_until(&|| is_refused() || self.is_enough(calls, made)),
                 None => waiting.run_if(&|| match memory.control().state.load(Acquire) {
-                    state::RUNS | state::REFUSED | state::GAVE_UP => Some(!is_refused()),
+                    state::REFUSED | state::GAVE_UP => Some(!is_refused()),
+                    // A function of a library that was loaded later may be refused: the program runs to its end.
+                    state::RUNS => Some(true),
                     // Another program may start the one with the engine at any time.
                     _ => self.subject.is_started_by_another().then_some(true),
                 }),

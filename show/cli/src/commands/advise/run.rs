@@ -8,7 +8,7 @@ use crate::kernels::advice::{self, KernelAdvice};
 use crate::kernels::commit_message::{Ground, series};
 use crate::options::advice::{outcome_of_orders, tell_unfounded_reviews};
 use crate::options::pins::check_pins;
-use crate::recordings::survey::{self, Surveyed, recorded_program};
+use crate::recordings::survey::{self, Surveyed};
 use crate::terminal::outcome::Outcome;
 use crate::terminal::output;
 use crate::terminal::progress::Stages;
@@ -42,7 +42,7 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         );
     }
     let mut known = DebugInfos::default();
-    let program = recorded_program(&options.recording, &surveyed.survey, &mut known)?;
+    let program = surveyed.recorded_program(&mut known)?;
     let mut recorded = survey::program(surveyed, &program, known, Default::default(), &stages)?;
     let weights = options.weighing.weigh(&mut recorded, &stages)?;
     if options.groups.are_wanted() {

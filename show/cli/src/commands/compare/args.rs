@@ -36,7 +36,7 @@ pub(crate) struct Compare {
     pub(crate) shell: bool,
     /// Blocks to run at most; every block runs each command twice (once with --shuffled). 20 when
     /// left out, or 1000 with --until-width.
-    #[arg(short = 'n', long, value_parser = clap::value_parser!(u64).range(2..))]
+    #[arg(short = 'n', long, value_parser = clap::value_parser!(u64).range(2..=1_000_000))]
     pub(crate) blocks: Option<u64>,
     /// Stop when the interval of the primary metric is this narrow, such as 0.5%; not before ten
     /// blocks.
@@ -55,7 +55,7 @@ pub(crate) struct Compare {
     #[arg(long)]
     pub(crate) shuffled: bool,
     /// Untimed runs of each command at the start.
-    #[arg(short = 'w', long, default_value_t = 1)]
+    #[arg(short = 'w', long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(..=1_000_000))]
     pub(crate) warm_up: u32,
     /// Events to count as well: cycles,instructions:u,{branches,branch-misses},r01c2.
     #[arg(short = 'e', long = "event")]

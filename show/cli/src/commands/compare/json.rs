@@ -22,6 +22,7 @@ pub(crate) fn render(report: &Report) -> Result<String> {
         "seed": plan.seed.0,
         "links": report.comparison.links,
         "failed_runs": report.comparison.failed_runs,
+        "disturbance": report.disturbance(),
         "false_alarms": report.false_alarms.map(|alarms| json!({
             "replays": alarms.replays,
             "alarms": alarms.alarms,

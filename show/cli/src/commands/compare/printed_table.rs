@@ -126,25 +126,8 @@ fn to_text(rows: &[Row], margin: f64, level: f64) -> String {
     let mut out = format!("\n {} intervals, margin {}\n\n", figure::level(level), figure::level(margin));
     for row in rows {
         for (side, estimate, judgement) in &row.others {
-            let interval = estimate.interval;
-            let small = if judgement.verdict == Verdict::Changed && judgement.within_margin {
-                ", by less than the margin"
-            } else {
-                ""
-            };
-            let _ = writeln!(
-                out,
-                "  {}: {} against {}: {} [{}, {}]  {}{small} (p {:.4}; could have seen {})",
-                row.metric,
-                side.variant,
-                row.first.variant,
-                figure::change(estimate.ratio),
-                figure::change(interval.low),
-                figure::change(interval.high),
-                judgement.verdict,
-                estimate.p_value,
-                figure::share(judgement.smallest_detectable)
-            );
+            let (metric, variant, first) = (&row.metric, &side.variant, &row.first.variant);
+            let _ = writeln!(out, "  {metric}: {variant} against {first}: {}", in_words(estimate, judgement));
             for side in [&row.first, side] {
                 if let Some(groups) = side.groups.filter(|groups| *groups > 1) {
                     let _ = writeln!(
@@ -158,6 +141,19 @@ fn to_text(rows: &[Row], margin: f64, level: f64) -> String {
     }
     out += "\n  Note: the piles were not measured in turn; a drift between them looks like a change.\n";
     out
+}
+
+/// An estimate and its verdict, as a comparison of runs words them.
+fn in_words(estimate: &RatioEstimate, judgement: &Judgement) -> String {
+    let (interval, verdict) = ([estimate.interval.low, estimate.interval.high], judgement.verdict);
+    let figures = figure::estimated(estimate.ratio, interval);
+    if !figure::is_estimate(interval[0], interval[1]) {
+        return format!("{figures}  {verdict}");
+    }
+    let is_small = verdict == Verdict::Changed && judgement.within_margin;
+    let small = if is_small { ", by less than the margin" } else { "" };
+    let seen = figure::share(judgement.smallest_detectable);
+    format!("{figures}  {verdict}{small} (p {:.4}; could have seen {seen})", estimate.p_value)
 }
 
 fn to_json(rows: &[Row], margin: f64, level: f64) -> Result<String> {
@@ -202,6 +198,18 @@ mod tests {
             rows.iter().map(|row| (row.others[0].2.verdict, row.others[0].2.within_margin)).collect();
         assert_eq!(verdicts, [(Verdict::Changed, true), (Verdict::Equivalent, true)]);
         assert!(to_text(&rows, 0.01, 0.95).contains("cycles: patched against base: +0.34 %"));
+    }
+
+    /// The same words as of runs: how small a change these figures would have shown.
+    #[test]
+    fn a_table_says_what_it_could_have_seen_or_that_it_has_no_estimate() {
+        let text = |table: &str| to_text(&judge_rows(parse(table).unwrap(), 0.01, 0.95).unwrap(), 0.01, 0.95);
+        assert!(text(TABLE).contains("could have seen 0.32 %"), "{}", text(TABLE));
+        let scattered = text("c,a,1\nc,a,2\nc,b,1\nc,b,3\n");
+        assert!(
+            scattered.contains(figure::NO_ESTIMATE) && !scattered.contains("could have seen"),
+            "{scattered}"
+        );
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use crate::terminal::typed_command;
 use lineup_prove::compare::{Collected, ComparePlan, Comparison, FalseAlarms, Stopped};
+use lineup_prove::disturbance::Disturbance;
 use lineup_report::html::{ComparisonPage, comparison_page};
 use lineup_study::error::Error;
 
@@ -30,6 +31,12 @@ impl Report {
             Stopped::Time => "the time was up".into(),
             Stopped::Failed(error) => format!("cut short: {error}"),
         }
+    }
+
+    /// Other work on the CPUs of the runs, and the time that they waited for its end, in words.
+    pub(super) fn disturbance(&self) -> Option<String> {
+        let runs = self.collected.runs.iter().filter_map(|(_, run)| run.disturbance);
+        runs.fold(Disturbance::default(), Disturbance::plus).in_words()
     }
 
     /// The offline page.

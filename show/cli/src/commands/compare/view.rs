@@ -187,6 +187,9 @@ pub(crate) fn figure(value: f64, unit: &Unit) -> String {
 
 fn tail(out: &mut String, report: &Report) {
     let _ = writeln!(out, "  {}", links_mean(report.comparison.links));
+    if let Some(disturbance) = report.disturbance() {
+        let _ = writeln!(out, "  Note: noise of this comparison: {disturbance}.");
+    }
     for (index, failed) in report.comparison.failed_runs.iter().enumerate().filter(|(_, failed)| **failed > 0)
     {
         let _ =

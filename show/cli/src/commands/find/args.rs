@@ -44,10 +44,10 @@ pub(crate) struct Options {
     #[arg(long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..=0x7fff_ffff), conflicts_with_all = ["kernel", "command", "environment", "drive", "stdin", "max_seconds", "stop_after"])]
     pub(crate) pid: Option<u32>,
     /// Seconds for which the process of --pid is looked at
-    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds, requires = "pid")]
+    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds, requires = "pid", conflicts_with = "command")]
     pub(crate) seconds: Duration,
     /// Share of the processor time of the process of --pid that looking at it may take
-    #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = part, requires = "pid")]
+    #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = part, requires = "pid", conflicts_with = "command")]
     pub(crate) overhead: f64,
     /// Do not run the program a second time, at its own speed, to see by the clock where its time goes
     #[arg(long)]

@@ -11,10 +11,10 @@ use std::path::PathBuf;
 #[derive(clap::Args)]
 pub(crate) struct Measure {
     /// How many runs.
-    #[arg(short = 'r', long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(short = 'r', long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) repeat: u32,
     /// Untimed runs at the start.
-    #[arg(short = 'w', long, default_value_t = 0)]
+    #[arg(short = 'w', long, default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=1_000_000))]
     pub(crate) warm_up: u32,
     /// Events to count, as for perf stat: cycles,instructions:u,{branches,branch-misses},r01c2.
     #[arg(short = 'e', long = "event", default_value = counters::DEFAULT_EVENTS)]

@@ -52,7 +52,7 @@ pub(crate) struct Options {
     pub(crate) overwrite: bool,
     /// Record at most this many calls of each region, spread over the run [default: 2000, fewer of calls that make
     /// millions of accesses]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) calls: Option<u64>,
     /// Record the first calls of each region instead of calls spread over the run
     #[arg(long)]
@@ -96,7 +96,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "CPUS", default_value = "auto")]
     pub(crate) cpus: Placing,
     /// Stop timing after this many seconds of runs, starting and ending servers included
-    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(..=10_000_000))]
     pub(crate) max_time: u64,
     /// Link both programs this many times more, with their objects in other orders and padding between them: each block
     /// of timed runs uses one link of each, and the interval covers the differences between links
@@ -133,7 +133,7 @@ pub(crate) struct LeverOptions {
     pub(crate) not: Vec<Lever>,
     /// Without --region: seconds for all levers together. A comparison takes a tenth of them at most, the layout is cut off
     /// when 60 % of them are used, and the other levers share the rest
-    #[arg(long, value_name = "SECONDS", default_value_t = 600, conflicts_with_all = ["regions", "lever", "kernel_source"])]
+    #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..=10_000_000), conflicts_with_all = ["regions", "lever", "kernel_source"])]
     pub(crate) budget: u64,
 }
 

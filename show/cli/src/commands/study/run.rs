@@ -21,6 +21,7 @@ use crate::terminal::output;
 use crate::terminal::progress::Stages;
 use crate::types::guard;
 use anyhow::{Context, Result};
+use lineup_model::{figure, first_names};
 use lineup_report::effects::EffectsCheck;
 use lineup_report::study::{
     CYCLES, Fact, LAYOUT, LeverReport, NotObserved, Patch, ProgramFindings, SOURCES, StudyReport,
@@ -237,6 +238,9 @@ fn study(
     if let Some(cut) = variant::cut_calls(&before) {
         report.not_observed.insert(0, cut);
     }
+    if let Some(outside) = variant::types_outside(&before) {
+        report.not_observed.insert(0, outside);
+    }
     if let Some(few) = few_waits(plan, &before) {
         report.not_observed.insert(0, few);
     }
@@ -286,18 +290,34 @@ fn serialised(before: &Variant) -> Option<Fact> {
     (!value.is_empty()).then(|| Fact { name: "locks".into(), value: value.join("; ") })
 }
 
-/// The reason why no data of threads are parted, where the user asked for it and the recorded calls hardly contend.
+/// The reason why data of threads are not parted, where the user asked for it: the recorded calls hardly contend for
+/// these data, or for any.
 fn few_waits(plan: &Plan, before: &Variant) -> Option<NotObserved> {
+    const MOST: usize = 3;
     let between = before.recorded.explanation.between.as_ref().filter(|_| plan.advice.allow_growth)?;
-    if !between.false_sharing.is_empty() {
-        return None;
-    }
+    let rarely: Vec<String> = between
+        .rarely_waited_for()
+        .into_iter()
+        .map(|(owner, waits)| format!("{owner} ({})", figure::counted(waits, "wait")))
+        .collect();
+    let next = "more --calls, or a --region that all threads run, may show more";
     let (waits, accesses) = (between.waits.recorded.of_line_alone, between.accesses);
-    Some(NotObserved {
-        what: "contention worth a change between threads".into(),
+    if between.false_sharing.is_empty() {
+        let of =
+            if rarely.is_empty() { String::new() } else { format!(": of {}", first_names(&rarely, MOST)) };
+        return Some(NotObserved {
+            what: "contention worth a change between threads".into(),
+            consequence: format!(
+                "{waits} of {accesses} accesses of the recorded calls waited for bytes beside their own, so no data of threads \
+                 are parted{of}; {next}"
+            ),
+        });
+    }
+    (!rarely.is_empty()).then(|| NotObserved {
+        what: format!("contention worth a change for {}", first_names(&rarely, MOST)),
         consequence: format!(
-            "{waits} of {accesses} accesses of the recorded calls waited for bytes beside their own, so no data of threads are \
-             parted; more --calls, or a --region that all threads run, may show more"
+            "less than 1 in a thousand of the {accesses} accesses of the recorded calls, or less than 100 in all, waited for \
+             bytes beside their own there, so these data are not parted; {next}"
         ),
     })
 }

@@ -3,12 +3,12 @@
 use super::plan::{MAX_CALLS, Plan};
 use super::result_files::{RECORDING, VARIANTS};
 use crate::builds::default_command;
-use crate::recordings::survey;
+use crate::recordings::survey::{self, Surveyed};
 use crate::terminal::progress::Stages;
 use anyhow::{Context, Result, bail};
 use lineup_explain::threads::{BetweenThreads, LockPlaces, LockReport};
 use lineup_explain::{Explained, Options, Survey};
-use lineup_model::figure::mean;
+use lineup_model::figure::{mean, whole};
 use lineup_prove::footprint::{self, RegionFootprint};
 use lineup_prove::{Conduct, ConductEffects, ProofPlan, RegionCalls};
 use lineup_recording::{Mode, ProgramExit};
@@ -58,6 +58,8 @@ pub(crate) struct Variant {
     kept: KeptCalls,
     /// Further recordings, once these were made.
     repeated: OnceCell<Vec<Repeated>>,
+    /// Regions whose functions are not the program's, with their files.
+    regions_outside: Vec<(String, PathBuf)>,
 }
 
 /// A further recording of a variant.
@@ -184,18 +186,21 @@ impl Variant {
             false => outcome.context("the program that is started is not inside --source")?,
         };
         outcome.notes.iter().for_each(|note| stages.line(note));
+        require_some_after_warmup(plan, &outcome)?;
         let kept = keep_calls(plan, like, &recording, stages)?;
         let surveyed = survey::survey(&recording, stages)?;
         require_libraries_of_copy(&surveyed.survey, scratch, &tree)?;
         let own = subject.program().to_owned();
         let mut infos = subject.into_debug_infos();
-        let program = studied(&surveyed.survey, &own, &mut infos, &tree, &folder)?;
+        keep_libraries(&surveyed.survey, &own, &tree, &folder)?;
+        let program = studied(&surveyed, &own, &mut infos, &tree, &folder)?;
+        let regions_outside = surveyed.regions_outside(&program, &mut infos);
         let recorded = survey::program(surveyed, &program, infos, options(plan), stages)?;
         let engine = outcome.engine;
         let conduct = conduct(plan, &recorded, outcome.finished);
         let program = program.strip_prefix(&tree.path).map_or_else(|_| program.clone(), Path::to_owned);
         let repeated = OnceCell::new();
-        Ok(Variant { tree, program, recorded, reading, conduct, engine, kept, repeated })
+        Ok(Variant { tree, program, recorded, reading, conduct, engine, kept, repeated, regions_outside })
     }
 
     /// The program that was studied, relative to the source folder.
@@ -321,31 +326,32 @@ fn require_libraries_of_copy(survey: &Survey, scratch: &Scratch, tree: &Tree) ->
         None => Ok(()),
         Some(library) => bail!(
             "the program loads {} from the source folder itself, not from the copy that is studied: a run path that was \
-             linked in, or LD_LIBRARY_PATH, names that folder. Link with -Wl,-rpath,'$ORIGIN' or name the libraries' \
-             folder relative to the program",
+             linked in, LD_LIBRARY_PATH, or the path that the program gives to dlopen names that folder. Link with \
+             -Wl,-rpath,'$ORIGIN' or name the libraries' folder relative to the program",
             library.display()
         ),
     }
 }
 
-/// The program under study: `own`, the one that was named or started, or one that was started in turn. The latter is
-/// kept in `folder`, as the named one was before.
+/// The file under study: `own`, the program that was named or started, or one that was started in turn, or a library
+/// that the build made. The second is kept in `folder`, as the named one was before.
 fn studied(
-    survey: &Survey,
+    surveyed: &Surveyed,
     own: &Path,
     infos: &mut DebugInfos,
     tree: &Tree,
     folder: &Path,
 ) -> Result<PathBuf> {
-    let is_mapped = survey.images.iter().any(|image| Path::new(&image.path) == own);
+    let is_mapped = surveyed.survey.images.iter().any(|image| Path::new(&image.path) == own);
     let is_studied = is_mapped && own.starts_with(&tree.path);
-    if !(is_studied && infos.of(own).is_some_and(|debug| survey::has_regions(debug, survey))) {
-        // Regions may lie in a library of the program.
-        match survey::program_with_regions(survey, &tree.path, infos) {
+    if !(is_studied && surveyed.has_regions(own, infos)) {
+        match surveyed.program_with_regions(&tree.path, infos) {
+            Some(library) if is_library(&surveyed.survey, &library) => return Ok(library),
             Some(program) => {
                 keep(folder, &program)?;
                 return Ok(program);
             }
+            // Regions may lie in a library that others built.
             None if is_studied => {}
             None => bail!(
                 "no program that the build made has the functions; a study rebuilds the program, so it must be inside \
@@ -366,6 +372,44 @@ fn keep(folder: &Path, program: &Path) -> Result<()> {
     let cannot = || format!("cannot keep the program in {}", folder.display());
     let name = program.file_name().unwrap_or_default();
     fs::copy(program, folder.join(name)).with_context(cannot)?;
+    Ok(())
+}
+
+fn is_library(survey: &Survey, path: &Path) -> bool {
+    survey.images.iter().any(|image| image.is_shared_library() && Path::new(&image.path) == path)
+}
+
+/// Keeps the libraries that the build made, in folders as they lie around the program: a program looks for its plugins
+/// from where it runs.
+fn keep_libraries(survey: &Survey, own: &Path, tree: &Tree, folder: &Path) -> Result<()> {
+    let around = own.parent().filter(|around| around.starts_with(&tree.path)).unwrap_or(&tree.path);
+    for image in survey.images.iter().filter(|image| image.is_shared_library()) {
+        let path = Path::new(&image.path);
+        let inside = path.strip_prefix(around).or_else(|_| path.strip_prefix(&tree.path));
+        // A program may have removed a file that it loaded.
+        let Some(inside) = inside.ok().filter(|_| path.is_file()) else { continue };
+        let kept = folder.join(inside);
+        let cannot = || format!("cannot keep the library {}", kept.display());
+        fs::create_dir_all(kept.parent().unwrap_or(folder)).with_context(cannot)?;
+        fs::copy(path, &kept).with_context(cannot)?;
+    }
+    Ok(())
+}
+
+/// Refuses a recording of which --warmup left all calls out.
+fn require_some_after_warmup(plan: &Plan, outcome: &RecordOutcome) -> Result<()> {
+    let counts = &outcome.summary.regions;
+    let (made, recorded) = counts
+        .iter()
+        .fold((0, 0), |(made, recorded), region| (made + region.seen, recorded + region.recorded));
+    if plan.warmup > 0 && made > 0 && recorded == 0 {
+        bail!(
+            "no call was recorded: the program made {}, and --warmup leaves the first {} of each region out; give \
+             --warmup fewer",
+            whole(made),
+            whole(plan.warmup)
+        );
+    }
     Ok(())
 }
 
@@ -503,6 +547,23 @@ pub(crate) fn placing(plan: &Plan, before: &Variant) -> Placing {
         Placing::Auto if parts_threads(plan, before) => Placing::ThreadsApart,
         given => given.clone(),
     }
+}
+
+/// A note that regions are functions of other files than the one whose types are studied.
+pub(crate) fn types_outside(before: &Variant) -> Option<NotObserved> {
+    let (name, file) = before.regions_outside.first()?;
+    let file_name = file.file_name().unwrap_or_default().display();
+    let program = before.program().display();
+    let next = match file.starts_with(&before.tree.path) {
+        true => format!("a study of {name} alone has advice on those"),
+        false => "the build in --source does not make that file".to_owned(),
+    };
+    Some(NotObserved {
+        what: format!("types that {file_name} describes and {program} does not"),
+        consequence: format!(
+            "{name} is a function of {file_name}, and advice is on types of {program}; {next}"
+        ),
+    })
 }
 
 /// A note that calls make more accesses than are kept of one, so that their last accesses are unknown.

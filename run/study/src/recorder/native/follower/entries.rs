@@ -2,9 +2,11 @@
 
 use super::Follower;
 use crate::error::{Error, Result};
+use crate::recorder::native::requirements::loads_libraries;
 use lineup_follow::images::EntryPlace;
 use lineup_recording::native::{entry, state};
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::atomic::Ordering::{Acquire, Release};
 
 impl Follower<'_> {
@@ -22,6 +24,9 @@ impl Follower<'_> {
         let mut places: Vec<(EntryPlace, bool)> = Vec::new();
         for place in self.process.images.entries(&files) {
             self.found.insert(place.region);
+            if let Some(image) = self.process.images.image_at(place.pc) {
+                self.files.entry(place.region).or_default().insert(image.path.clone());
+            }
             places.push((place, false));
         }
         if self.is_timed {
@@ -44,7 +49,9 @@ impl Follower<'_> {
         }
         self.memory.control().entries.store(known as u64, Release);
         let lacks_some = self.found.len() < self.pickers.len();
-        let is_refused = std::mem::take(&mut self.needs_all) && lacks_some;
+        // A library that is loaded later may have it.
+        let may_come = || files.iter().any(|file| loads_libraries(Path::new(&file.path)));
+        let is_refused = std::mem::take(&mut self.needs_all) && lacks_some && !may_come();
         self.memory.control().state.store(if is_refused { state::REFUSED } else { state::ANSWERED }, Release);
         Ok(())
     }

@@ -2,6 +2,7 @@
 
 use super::Follower;
 use crate::error::Result;
+use lineup_model::first_names;
 use lineup_model::region::{Region, RegionId};
 use lineup_recording::{RegionCounts, Summary, Unfollowed};
 use std::sync::atomic::Ordering::Acquire;
@@ -54,6 +55,7 @@ impl Follower<'_> {
             ));
         }
         notes.extend(self.notes_of_threads());
+        notes.extend(self.notes_of_files());
         notes.extend(self.process.notes());
         notes.append(&mut self.notes);
         notes
@@ -75,6 +77,21 @@ impl Follower<'_> {
             })
         };
         regions.filter_map(note).collect()
+    }
+
+    /// Functions of one name in several files.
+    fn notes_of_files(&self) -> Vec<String> {
+        const MOST: usize = 4;
+        let note = |(id, region): (RegionId, &Region)| {
+            let own = self.files.get(&id.0).filter(|own| own.len() > 1)?;
+            let files: Vec<&String> = own.iter().collect();
+            Some(format!(
+                "{} is a function of each of these files, and calls of all are recorded: {}",
+                region.name,
+                first_names(&files, MOST)
+            ))
+        };
+        self.plan.header.regions.iter().filter_map(note).collect()
     }
 
     fn note_of_forks(&self) -> Option<String> {

@@ -23,7 +23,7 @@ use lineup_recording::RegionCounts;
 use lineup_recording::native::mappings::Whose;
 use lineup_recording::native::{Definition, Form, record, state};
 use lineup_recording::plan::Plan;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::Ordering::{Acquire, Release};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -75,11 +75,13 @@ pub(super) struct Follower<'a> {
     begun: Instant,
     /// Regions that a file had.
     pub(super) found: BTreeSet<u16>,
+    /// The files that had each of them.
+    files: BTreeMap<u16, BTreeSet<String>>,
     /// Calls are timed: there is no log.
     pub(super) is_timed: bool,
     /// Code that is flushed before sampled calls; empty where it is the functions' own.
     pub(super) flushed: Arc<[RecordedCode]>,
-    /// The program does not begin when a region is in no file that it begins with.
+    /// The program does not begin when a region is in no file that it begins with, and it can load no other.
     pub(super) needs_all: bool,
     /// A thread's reports of the process's mappings that are not written yet.
     mappings: Vec<(u64, u64, Whose)>,
@@ -110,6 +112,7 @@ impl<'a> Follower<'a> {
             bounds: vec![0; regions],
             begun: Instant::now(),
             found: BTreeSet::new(),
+            files: BTreeMap::new(),
             is_timed: false,
             flushed: Arc::default(),
             needs_all: false,
