@@ -117,8 +117,11 @@ pub fn unjudged(findings: &Findings) -> Option<String> {
 pub fn nothing_found(findings: &Findings) -> String {
     let unnamed = unnamed(findings);
     if unnamed < LEAST_UNNAMED {
-        return "nothing is worth fixing by a layout: no upper bound reaches the threshold of --least"
-            .to_owned();
+        let subject = match findings.forked {
+            Some(_) => "nothing is worth fixing by a layout for the first process alone",
+            None => "nothing is worth fixing by a layout",
+        };
+        return format!("{subject}: no upper bound reaches the threshold of --least");
     }
     format!(
         "no upper bound of data with a name reaches the threshold of --least; {} of modelled stalls have no name and \
