@@ -45,7 +45,7 @@ fn pack(log: &mut Log, bytes: &[u8]) {
         let read = log.each(&LogPart { thread, packed }, |entry| {
             entries += 1;
             if let LogEntry::Executed(execution) = entry
-                && execution.times() < MOST_TURNS
+                && execution.repetitions() < MOST_TURNS
             {
                 execution.each_access(|_, address, _| addresses = addresses.rotate_left(1) ^ address);
             }
@@ -61,7 +61,7 @@ fn pack(log: &mut Log, bytes: &[u8]) {
 fn follow(log: &mut Log, part: &LogPart) {
     let _ = log.each(part, |entry| {
         if let LogEntry::Executed(execution) = entry
-            && execution.times() < MOST_TURNS
+            && execution.repetitions() < MOST_TURNS
         {
             assert!(execution.instructions.end <= execution.superblock.instructions(usize::MAX));
             execution.each_access(|_, _, bytes| assert!(bytes > 0));
@@ -89,7 +89,7 @@ fn superblock(told: AccessForm) -> Superblock {
     if told != AccessForm::Repeated {
         parts.push(Part { start: 0x2000, stack: 2, words: 5, ..first });
     }
-    let mut all = Superblock { parts, derived: Vec::new(), accesses: vec![access], compares: false };
+    let mut all = Superblock { parts, derived: Vec::new(), accesses: vec![access] };
     if told == AccessForm::Plain {
         let (first, second) = (Value { word: 1, distance: 7 }, Value { word: 2, distance: 0 });
         all.derived.push(Derived { operation: Operation::ShiftSignRight, is_half: true, first, second });

@@ -169,10 +169,12 @@ pub fn is_estimate(low: f64, high: f64) -> bool {
 /// assert_eq!(estimated(1.2, [0.0055, 69.06]), "no estimate: runs differ by more than any change would");
 /// ```
 pub fn estimated(ratio: f64, [low, high]: [f64; 2]) -> String {
-    match is_estimate(low, high) {
-        true => format!("{} [{}, {}]", change(ratio), change(low), change(high)),
-        false => NO_ESTIMATE.into(),
-    }
+    if is_estimate(low, high) { interval(ratio, [low, high]) } else { NO_ESTIMATE.into() }
+}
+
+/// A change with its interval, however wide.
+pub fn interval(ratio: f64, [low, high]: [f64; 2]) -> String {
+    format!("{} [{}, {}]", change(ratio), change(low), change(high))
 }
 
 /// Stands for an estimate where the interval says nothing.

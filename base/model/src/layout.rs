@@ -280,6 +280,35 @@ fn rows(types: &Types, aggregate: &Aggregate) -> Vec<Row> {
     rows
 }
 
+/// The virtual bases that a class has by way of its bases alone: each lies once in an object, at a place that is known at
+/// run time only.
+pub fn indirect_virtual_bases(types: &Types, aggregate: &Aggregate) -> Vec<TypeId> {
+    let mut all = Vec::new();
+    collect_virtual_bases(types, aggregate, 0, &mut all);
+    let is_own = |ty: &TypeId| {
+        let mut own = aggregate.members.iter().filter(|member| member.role == MemberRole::VirtualBase);
+        own.any(|member| types.aggregate(member.ty).is_some_and(|(id, _)| id == *ty))
+    };
+    all.retain(|ty| !is_own(ty));
+    all
+}
+
+fn collect_virtual_bases(types: &Types, aggregate: &Aggregate, depth: u32, all: &mut Vec<TypeId>) {
+    for member in &aggregate.members {
+        if !matches!(member.role, MemberRole::Base | MemberRole::VirtualBase) || depth >= MAX_NESTING {
+            continue;
+        }
+        let Some((id, base)) = types.aggregate(member.ty) else { continue };
+        if member.role == MemberRole::VirtualBase {
+            if all.contains(&id) {
+                continue;
+            }
+            all.push(id);
+        }
+        collect_virtual_bases(types, base, depth + 1, all);
+    }
+}
+
 fn has_virtual_base(types: &Types, aggregate: &Aggregate, depth: u32) -> bool {
     aggregate.members.iter().any(|member| match member.role {
         MemberRole::VirtualBase => true,

@@ -54,11 +54,32 @@ impl Disturbance {
         let part = |part: f64, who: &str| {
             (part >= LEAST_TO_SAY).then(|| format!("{who} had {} of its CPUs", figure::share(part)))
         };
-        let waited = (self.waited_ns >= LEAST_WAITED_NS)
-            .then(|| format!("the runs waited {:.0} s for them", self.waited_ns as f64 / 1e9));
+        let waited =
+            is_long(self.waited_ns).then(|| format!("the runs waited {} for them", seconds(self.waited_ns)));
         let others = part(self.others(), "other programs");
         let parts = [others, part(self.stolen(), "the host of this machine"), waited];
         let said: Vec<String> = parts.into_iter().flatten().collect();
         (!said.is_empty()).then(|| said.join(", "))
     }
+}
+
+/// The time that runs waited until other programs left their CPUs alone, in words, where it is worth it.
+///
+/// ```
+/// use lineup_prove::disturbance::waited_in_words;
+/// let waited = waited_in_words(6_400_000_000);
+/// assert_eq!(waited.as_deref(), Some("runs waited 6 s for other programs to leave the CPUs"));
+/// assert_eq!(waited_in_words(1_000_000), None);
+/// ```
+pub fn waited_in_words(waited_ns: u64) -> Option<String> {
+    is_long(waited_ns)
+        .then(|| format!("runs waited {} for other programs to leave the CPUs", seconds(waited_ns)))
+}
+
+fn is_long(waited_ns: u64) -> bool {
+    waited_ns >= LEAST_WAITED_NS
+}
+
+fn seconds(waited_ns: u64) -> String {
+    format!("{:.0} s", waited_ns as f64 / 1e9)
 }

@@ -40,7 +40,7 @@ impl Profiled {
 
 #[inline]
 fn kind(what: &Description) -> Kind {
-    Kind { size_shift: what.size_shift, is_store: what.is_store }
+    Kind { size_shift: what.size_shift, is_store: what.is_store, counts: true }
 }
 
 /// The profile of the thread on each virtual CPU, where callbacks find it with one load.

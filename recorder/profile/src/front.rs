@@ -15,6 +15,8 @@ pub struct Kind {
     pub size_shift: u8,
     /// It stores.
     pub is_store: bool,
+    /// It counts: the first piece of an access that is cut into pieces does.
+    pub counts: bool,
 }
 
 /// The front's data of a block.
@@ -112,7 +114,7 @@ impl Front {
     pub(crate) fn access(&mut self, counter: u32, address: u64, what: Kind) -> bool {
         let (counter, has_room) = (counter + u32::from(what.is_store), self.batch.has_room());
         let Some(count) = self.accesses.get_mut(counter as usize).filter(|_| has_room) else { return false };
-        *count += 1;
+        *count += u64::from(what.counts);
         if !self.l1d.uses_again(self.l1d.lines(address, 1 << what.size_shift)) || self.notes_all {
             self.batch.access(counter, address, what.size_shift);
         }

@@ -279,8 +279,8 @@ mod tests {
     use crate::{Handle, Profile};
     use lineup_cache::{Hierarchy, Missed};
 
-    const LOAD: Kind = Kind { size_shift: 3, is_store: false };
-    const STORE: Kind = Kind { size_shift: 3, is_store: true };
+    const LOAD: Kind = Kind { size_shift: 3, is_store: false, counts: true };
+    const STORE: Kind = Kind { size_shift: 3, is_store: true, counts: true };
 
     /// Blocks of a few runs each, some reaching into the line of the next, the first access of which begins them: a
     /// load, a store and a load, the last further away than a line. With the handles of their chains.

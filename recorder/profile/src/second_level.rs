@@ -12,6 +12,7 @@ use crate::part::Part;
 use crate::sample::{OfThread, Owners, Sampler};
 use foldhash::HashMap;
 use lineup_cache::{Cache, CacheLevel, CacheSpec, MostRecent, PageBytes, Tlb};
+use lineup_recording::native::each_piece;
 use lineup_recording::{HeapObject, Misses, PageCounts, Resident};
 use std::sync::Arc;
 
@@ -230,13 +231,14 @@ impl SecondLevel {
         }
     }
 
-    /// An access that is in no chain was made, by the instruction of a block's first run with this counter. Its size is
-    /// a power of two.
+    /// An access that is in no chain was made, by the instruction of a block's first run with this counter.
     pub fn accessed(&mut self, heap: &mut Heap, run: u32, counter: u32, address: u64, size_bytes: u32) {
         if self.knows(run, counter) {
             self.counts.accesses[counter as usize] += 1;
-            let size_shift = size_bytes.trailing_zeros() as u8;
-            self.note_data(heap, address, |batch| batch.access(counter, address, size_shift));
+            each_piece(address, size_bytes, |address, bytes| {
+                let size_shift = bytes.trailing_zeros() as u8;
+                self.note_data(heap, address, |batch| batch.access(counter, address, size_shift));
+            });
         }
     }
 
@@ -250,13 +252,12 @@ impl SecondLevel {
         }
     }
 
-    /// Execution counts of the block that begins with a run, with these chains: `times` in full, and `repeated` without
-    /// the chains' accesses.
-    pub fn executed(&mut self, run: u32, chains: &[Handle], times: u64, repeated: u64) {
+    /// The number of executions of the block that begins with a run, with these chains.
+    pub fn executed(&mut self, run: u32, chains: &[Handle], times: u64) {
         if !self.knows(run, 0) {
             return;
         }
-        self.counts.executions[run as usize] += times + repeated;
+        self.counts.executions[run as usize] += times;
         for chain in chains {
             let Some(known) = self.code.chains.get(chain.chain() as usize) else { continue };
             for link in self.code.links_of(known) {
@@ -379,12 +380,12 @@ mod tests {
         thread.fetch_missed(block.run, 0b01);
         thread.chain_missed(heap, block.handles[0], 0x1040, 0b11);
         thread.chain_missed(heap, block.handles[0], 0x1040, 0b10);
-        thread.executed(block.run, &block.handles, 5, 1);
+        thread.executed(block.run, &block.handles, 5);
         let counts = thread.into_counts();
         let misses = |l1, l2| Misses { l1, l2 };
         // The instruction that crosses the end of a line is fetched with the first line.
         assert_eq!(counts.fetch_misses, [misses(2, 1), misses(0, 0)]);
-        assert_eq!(counts.executions, [6, 0]);
+        assert_eq!(counts.executions, [5, 0]);
         let loads: Vec<_> = counts.access_misses.iter().step_by(2).copied().collect();
         assert_eq!(loads, [misses(1, 1), misses(2, 1), misses(0, 0)]);
         assert_eq!(counts.accesses, [5, 0, 5, 0, 5, 0]);

@@ -3,6 +3,7 @@
 use super::packed::Unpacker;
 use super::parts::{LogBlock, LogPart};
 use crate::native::record;
+use crate::native::repeated_lines::each_in_turn;
 use crate::native::superblock::{AccessForm, Reckoned, Superblock, named};
 use crate::records::event::Event;
 use std::collections::HashMap;
@@ -51,27 +52,26 @@ pub struct Execution<'a> {
 impl Execution<'_> {
     /// The number of instructions that it counts as.
     pub fn count(&self) -> u64 {
-        match self.instructions.is_empty() {
-            true => 0,
-            false => self.superblock.executions(self.record).max(self.instructions.len() as u64),
-        }
+        self.instructions.len() as u64
     }
 
-    /// The executions that its string instruction counts as; 1 where it has none.
-    pub fn times(&self) -> u64 {
-        self.superblock.executions(self.record)
+    /// The number of repetitions of its string instruction; 1 where it has none.
+    pub fn repetitions(&self) -> u64 {
+        self.superblock.repetitions(self.record)
     }
 
-    /// Passes on every access in its order, with its address and its bytes. A string instruction's take turns.
+    /// Passes on every access in its order, with its address and its bytes. A string instruction that
+    /// repeats has one for each line that it touches; its two sides take turns.
     pub fn each_access(&self, mut pass_on: impl FnMut(&Reckoned, u64, u32)) {
         let own = |access: &&Reckoned| self.instructions.contains(&usize::from(access.instruction));
         if self.superblock.is_repeated() {
-            for turn in 0..self.superblock.repetitions(self.record) {
-                for access in self.superblock.accesses.iter().filter(own) {
-                    pass_on(access, access.repeated(self.record, turn), access.size_bytes.into());
-                }
-            }
-            return;
+            let mut all = self.superblock.accesses.iter().filter(own);
+            let own = [all.next(), all.next()];
+            let sides =
+                own.map(|access| access.map(|access| access.repeated(self.record)).unwrap_or_default());
+            return each_in_turn(sides, |side, address, bytes| {
+                own[side].into_iter().for_each(|access| pass_on(access, address, bytes));
+            });
         }
         let words = self.superblock.worked_out(self.record, self.stack);
         for access in self.superblock.accesses.iter().filter(own) {

@@ -1,6 +1,7 @@
 //! The description of a block of code.
 
 use super::elements::{Gather, each_run, lowest, negative};
+use super::repeated_lines::{RepeatedLines, each_in_turn};
 
 /// The logged words of an access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -175,7 +176,7 @@ impl Definition {
 
     /// Passes on every access of a block that stands alone, which was executed with these words in the log: the number
     /// of the defined access, the address and the bytes. An access whose size is no power of two is split into accesses
-    /// of such sizes.
+    /// of such sizes. A string instruction that repeats has one for each line that it touches.
     pub fn each_alone(&self, mut words: &[u64], mut pass_on: impl FnMut(usize, u64, u32)) {
         if self.accesses.iter().any(|access| access.form == Form::Repeated) {
             return self.each_repeated(words, pass_on);
@@ -195,24 +196,15 @@ impl Definition {
         }
     }
 
-    /// The number of repetitions of a repeated instruction, from the beginning and end of its accesses.
-    pub fn repetitions(&self, words: &[u64]) -> u64 {
-        let ends = words.as_chunks().0;
-        let own = self.accesses.iter().zip(ends);
-        let times = own.map(|(access, [from, to])| from.abs_diff(*to) / u64::from(access.size_bytes.max(1)));
-        times.max().unwrap_or(0)
-    }
-
-    fn each_repeated(&self, words: &[u64], mut pass_on: impl FnMut(usize, u64, u32)) {
+    fn each_repeated(&self, words: &[u64], pass_on: impl FnMut(usize, u64, u32)) {
         let ends: &[[u64; 2]] = words.as_chunks().0;
-        for repetition in 0..self.repetitions(words) {
-            for (number, (access, [from, to])) in self.accesses.iter().zip(ends).enumerate() {
-                let distance = repetition.wrapping_mul(u64::from(access.size_bytes));
-                let address =
-                    if to >= from { from.wrapping_add(distance) } else { from.wrapping_sub(distance) };
-                each_piece(address, access.size_bytes, |address, bytes| pass_on(number, address, bytes));
-            }
-        }
+        let mut own = self.accesses.iter().zip(ends);
+        let mut side = || {
+            let (access, [from, to]) = own.next()?;
+            Some(RepeatedLines::new(*from, *to, access.size_bytes))
+        };
+        let sides = [side().unwrap_or_default(), side().unwrap_or_default()];
+        each_in_turn(sides, pass_on);
     }
 
     /// Its number of words.
@@ -335,10 +327,11 @@ mod tests {
         };
         let definition = Definition { accesses: vec![access(false), access(true)], ..Definition::default() };
         let mut all = Vec::new();
-        definition.each_alone(&[0x100, 0xf0, 0x200, 0x1f0], |number, address, bytes| {
+        definition.each_alone(&[0x140, 0xf0, 0x248, 0x1f8], |number, address, bytes| {
             all.push((number, address, bytes));
         });
-        assert_eq!(all, [(0, 0x100, 8), (1, 0x200, 8), (0, 0xf8, 8), (1, 0x1f8, 8)]);
+        let expected = [(0, 0x140, 8), (1, 0x240, 16), (0, 0x100, 64), (1, 0x200, 64)];
+        assert_eq!(all, [&expected[..], &[(0, 0xf8, 8)]].concat());
     }
 
     /// The addresses and bytes of an access with elements of four bytes, given its words.

@@ -10,6 +10,7 @@ mod elements;
 pub mod head;
 pub mod heap;
 pub mod mappings;
+pub mod repeated_lines;
 pub mod superblock;
 pub mod timed;
 
@@ -27,6 +28,7 @@ pub const MAGIC: u64 = {
     let own = hashed(include_bytes!("elements.rs"), own);
     let own = hashed(include_bytes!("superblock.rs"), own);
     let own = hashed(include_bytes!("derived.rs"), own);
+    let own = hashed(include_bytes!("repeated_lines.rs"), own);
     hashed(include_bytes!("heap.rs"), hashed(include_bytes!("definition.rs"), own))
 };
 
@@ -63,6 +65,8 @@ pub mod state {
 pub mod note {
     /// For the user to read.
     pub const TEXT: u64 = 0;
+    /// The beginning of the text that says why nothing was recorded from some place on.
+    pub const ENDED: &str = "recording ended before the program, and later calls were not counted";
     /// The file of a program that a process becomes.
     pub const EXEC: u64 = 1;
     /// The file of the program, of which a second process runs.

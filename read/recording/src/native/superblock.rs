@@ -8,6 +8,7 @@
 //! [`super::derived`].
 
 use super::derived::{Derived, FIRST_DERIVED, MOST_DERIVED, Value, derived_place};
+use super::repeated_lines::RepeatedLines;
 
 /// Bits of a record's first word that hold the superblock's number; above them stands the part's.
 pub const NUMBER_BITS: u32 = 25;
@@ -36,8 +37,6 @@ pub struct Superblock {
     pub derived: Vec<Derived>,
     /// Its accesses, in execution order.
     pub accesses: Vec<Reckoned>,
-    /// True for a string instruction that repeats until the values it compares differ, or no longer do.
-    pub compares: bool,
 }
 
 /// Code that follows on itself.
@@ -147,7 +146,7 @@ impl Superblock {
     /// As words: the first is never 0.
     pub fn to_words(&self) -> Vec<u64> {
         let mut words = vec![1 << 63 | self.parts.len() as u64 | (self.accesses.len() as u64) << 8];
-        words[0] |= u64::from(self.compares) << 24 | (self.derived.len() as u64) << 32;
+        words[0] |= (self.derived.len() as u64) << 32;
         for part in &self.parts {
             words.push(part.start);
             let head = part.lengths.len() as u64 | u64::from(part.accesses) << 8;
@@ -168,7 +167,7 @@ impl Superblock {
         let head = word(0).filter(|head| head >> 63 == 1)?;
         let (parts, accesses) = ((head & 0xff) as usize, (head >> 8 & 0xffff) as usize);
         let mut at = 1;
-        let mut all = Superblock { compares: head >> 24 & 1 != 0, ..Superblock::default() };
+        let mut all = Superblock::default();
         for _ in 0..parts {
             let (start, head, distance) = (word(at)?, word(at + 1)?, word(at + 2)?);
             let count = (head & 0xff) as usize;
@@ -290,13 +289,6 @@ impl Superblock {
         self.parts.iter().take(part.saturating_add(1)).map(|part| part.lengths.len()).sum()
     }
 
-    /// The number of executions that its string instruction counts as, by the record: one for each repetition, and one
-    /// more where its count ends it or was zero. 1 where it has none.
-    pub fn executions(&self, record: &[u64]) -> u64 {
-        let turns = self.repetitions(record);
-        if self.is_repeated() { turns.saturating_add(u64::from(turns == 0 || !self.compares)) } else { 1 }
-    }
-
     /// The number of repetitions of its string instruction, by the record; 1 where it has none.
     pub fn repetitions(&self, record: &[u64]) -> u64 {
         if !self.is_repeated() {
@@ -385,11 +377,9 @@ impl Reckoned {
         }
     }
 
-    /// Its address when a string instruction repeats it the next time.
-    pub fn repeated(&self, record: &[u64], turn: u64) -> u64 {
+    /// The lines that a string instruction touches when it repeats the access.
+    pub fn repeated(&self, record: &[u64]) -> RepeatedLines {
         let word = |number: u8| record.get(usize::from(number)).copied().unwrap_or_default();
-        let (from, to) = (word(self.base), word(self.index));
-        let distance = turn.wrapping_mul(self.size_bytes.into());
-        if to >= from { from.wrapping_add(distance) } else { from.wrapping_sub(distance) }
+        RepeatedLines::new(word(self.base), word(self.index), self.size_bytes.into())
     }
 }

@@ -43,7 +43,6 @@ fn superblock() -> Superblock {
         parts: vec![part(0x40_1000, 1), part(0x40_2000, 2)],
         derived: Vec::new(),
         accesses: vec![access(0, false), access(1, true)],
-        compares: false,
     }
 }
 

@@ -6,6 +6,7 @@ use crate::signals::code_ranges::Signals;
 use crate::system::lock::Lock;
 use crate::threads::thread_memory::Retired;
 use crate::whole_program::sieve::Sieves;
+use lineup_recording::native::note;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
@@ -76,9 +77,7 @@ impl Engine {
     /// Stops recording for good.
     pub(crate) fn stop(&self, why: &str) {
         if self.is_on.swap(0, Ordering::Relaxed) != 0 {
-            self.shared.note(&format!(
-                "recording ended before the program, and later calls were not counted: {why}"
-            ));
+            self.shared.note(&format!("{}: {why}", note::ENDED));
         }
     }
 

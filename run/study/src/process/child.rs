@@ -2,6 +2,7 @@
 
 use crate::error::{Doing, Error, Result};
 use crate::process::descendants::Descendants;
+use crate::process::forked::start_by_fork;
 use crate::process::interrupt::Interrupts;
 use crate::process::keeper;
 use crate::process::keeper::{End, Wire};
@@ -137,7 +138,8 @@ impl Waiting {
             }
         };
         // A group of its own: the terminal's Ctrl-C is not for it.
-        let mut keeper = command.process_group(0).spawn().doing("starting a child process")?;
+        let mut keeper =
+            start_by_fork(&mut command).process_group(0).spawn().doing("starting a child process")?;
         // Our copy of the other end must go, or its death would not be seen on the socket.
         drop(command);
         let wire = Wire::new(control);

@@ -9,6 +9,7 @@
 
 use crate::error::{Doing, Error, Result};
 use crate::process::descendants::{Descendants, KILLED};
+use crate::process::forked::start_by_fork;
 use crate::process::guardian;
 use crate::process::own_file::own_file;
 use lineup_prove::run::Usage;
@@ -146,7 +147,7 @@ impl Keeper {
 fn start_by_another_thread(command: &[OsString]) -> Result<Child> {
     let ourselves = own_file().doing("finding the lineup program itself")?;
     let mut launcher = Command::new(ourselves);
-    launcher.args(command).env_remove(guardian::MARK).process_group(0);
+    start_by_fork(&mut launcher).args(command).env_remove(guardian::MARK).process_group(0);
     let (tell, started) = mpsc::channel();
     let start = move || {
         // The receiver waits.

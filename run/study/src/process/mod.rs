@@ -8,6 +8,7 @@ mod completion;
 pub(crate) mod cpus;
 pub(crate) mod descendants;
 pub mod folder;
+mod forked;
 pub mod guardian;
 pub mod input;
 pub mod interrupt;

@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use lineup_profile::{Chains, Kind, Profile, ThreadProfile};
 use lineup_recording::log::{Execution, Log, LogEntry, LogPart};
 use lineup_recording::native::each_piece;
-use lineup_recording::native::superblock::{Part, Superblock};
+use lineup_recording::native::superblock::{AccessForm, Part, Superblock};
 use lineup_recording::{Damage, Encoder, Event, Mode, Reader, Summary, Writer};
 use std::collections::HashMap;
 use std::io::Read;
@@ -224,10 +224,8 @@ fn execute(thread: &mut ThreadProfile, profile: &Profile, known: &mut KnownBlock
     let mut enter =
         |thread: &mut ThreadProfile, known: &mut KnownBlock, counter: &mut (u32, Range<usize>)| {
             if let Some(part) = known.part(profile, next, execution) {
-                for _ in 0..execution.times() {
-                    if !thread.enter(part.run) {
-                        thread.enter_slowly(part.run);
-                    }
+                if !thread.enter(part.run) {
+                    thread.enter_slowly(part.run);
                 }
                 *counter = (part.counters, part.instructions.clone());
             }
@@ -238,8 +236,11 @@ fn execute(thread: &mut ThreadProfile, profile: &Profile, known: &mut KnownBlock
         let instruction = usize::from(access.instruction);
         while !counter.1.contains(&instruction) && enter(thread, known, &mut counter) {}
         let own = counter.0 + 2 * instruction.saturating_sub(counter.1.start) as u32;
+        let first = address;
         each_piece(address, bytes, |address, bytes| {
-            let kind = Kind { size_shift: bytes.trailing_zeros() as u8, is_store: access.is_store };
+            let counts = address == first || access.told != AccessForm::Repeated;
+            let size_shift = bytes.trailing_zeros() as u8;
+            let kind = Kind { size_shift, is_store: access.is_store, counts };
             if !thread.access(own, address, kind) {
                 thread.access_slowly(own, address, kind);
             }

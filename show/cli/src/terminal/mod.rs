@@ -3,6 +3,7 @@
 pub(crate) mod csv;
 pub(crate) mod errors;
 pub(crate) mod examples;
+pub(crate) mod failed_runs;
 pub(crate) mod help_groups;
 pub(crate) mod outcome;
 pub(crate) mod output;

@@ -628,3 +628,25 @@ fn assertions_about_templates_and_open_arrays_compile() {
     let checked = format!("{ASSERTED}{asserts}");
     folder.compile(("g++", "g++"), ("b.cc", &checked), &["-c"]);
 }
+
+const DIAMOND: &str = "
+struct V1 { virtual ~V1() {} int a; };
+struct V2 : virtual V1 { char b; };
+struct V3 : virtual V1 { double d; };
+struct V4 : V2, V3 { short s; };
+V4 v4;
+int main() { return v4.a; }
+";
+
+/// Otherwise a third of the object would belong to nothing.
+#[test]
+fn a_virtual_base_of_bases_is_shown_with_the_class_that_holds_it() {
+    let folder = Folder::new();
+    let Some(program) = folder.compile(("g++", "g++"), ("a.cc", DIAMOND), &["-g"]) else { return };
+    let file = program.to_str().expect("a UTF-8 path");
+    let said = lineup(&["layout", file, "V4"]);
+    let text = String::from_utf8_lossy(&said.stdout).into_owned();
+    assert_eq!(text.matches("/* virtual base of a base */ struct V1;").count(), 1, "{text}");
+    assert_eq!(one(&program, "V4")["indirect_virtual_bases"], serde_json::json!(["struct V1"]));
+    assert!(one(&program, "V2")["indirect_virtual_bases"].is_null(), "V2 has it as a member");
+}

@@ -424,3 +424,34 @@ fn a_comparison_of_many_metrics_fits_on_a_screen_unless_all_is_asked_for() {
         assert!(all.contains("median 134.") && all.lines().count() > 100, "{all}");
     }
 }
+
+/// A program that fails at once would seem faster.
+#[test]
+fn runs_that_fail_are_named_before_any_figure() {
+    let output = lineup(&["compare", "-n", "3", "true", "sh -c 'exit 3'"]);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let at = |words: &str| text.lines().position(|line| line.contains(words));
+    let failed = at("B failed in 6 of 6 runs: exit status 3").unwrap_or_else(|| panic!("{text}"));
+    assert!(Some(failed) < at("(decides)"), "{text}");
+    assert_eq!(output.status.code(), Some(2), "B ended otherwise than A");
+    let alike = lineup(&["compare", "-n", "3", "false", "false"]);
+    assert_eq!(alike.status.code(), Some(0), "both end as each other");
+    let killed = lineup(&["measure", "-r", "2", "--", "sh", "-c", "kill -9 $$"]);
+    let text = String::from_utf8_lossy(&killed.stdout).into_owned();
+    let failed = text.find("the program failed in 2 of 2 runs: SIGKILL");
+    assert!(failed.is_some() && failed < text.find("task-clock"), "{text}");
+    assert_eq!(killed.status.code(), Some(2));
+    let steady = lineup(&["measure", "-r", "2", "--", "false"]);
+    let text = String::from_utf8_lossy(&steady.stdout).into_owned();
+    assert!(text.contains("the program failed in 2 of 2 runs: exit status 1"), "{text}");
+    assert_eq!(steady.status.code(), Some(0));
+}
+
+/// An interval within the margin is a result, however wide both are.
+#[test]
+fn a_verdict_stands_with_its_figures() {
+    let output = lineup(&["compare", "--margin", "1000%", "-n", "10", "true", "true"]);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let is_odd = |line: &str| line.contains("no estimate") && line.contains("equivalent within");
+    assert!(!text.lines().any(is_odd), "{text}");
+}

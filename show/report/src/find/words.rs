@@ -141,7 +141,11 @@ pub fn unjudged(findings: &Findings) -> Option<String> {
 pub fn nothing_found(findings: &Findings) -> String {
     let unnamed = unnamed(findings);
     if unnamed < LEAST_UNNAMED || unnamed * stalling(findings) < LEAST_UNNAMED * FEW_STALLS {
-        let nothing = "nothing is worth fixing by a layout: no upper bound reaches the threshold of --least";
+        let subject = match findings.forked {
+            Some(_) => "nothing is worth fixing by a layout for the first process alone",
+            None => "nothing is worth fixing by a layout",
+        };
+        let nothing = format!("{subject}: no upper bound reaches the threshold of --least");
         let of_code = findings.stalls.code_cycles as f64 / findings.stalls.cycles().max(1) as f64;
         return match of_code >= MUCH_OF_CODE && stalling(findings) >= FEW_STALLS {
             true => format!(
@@ -149,7 +153,7 @@ pub fn nothing_found(findings: &Findings) -> String {
                  less code on the way",
                 share(of_code)
             ),
-            false => nothing.to_owned(),
+            false => nothing,
         };
     }
     format!(

@@ -12,6 +12,7 @@ use lineup_prove::links::{links_mean, of_links};
 use lineup_prove::metric::Unit;
 use lineup_stats::histogram::Histogram;
 use lineup_stats::modes;
+use lineup_stats::verdict::Verdict;
 use maud::{Markup, html};
 
 /// A page's content apart from the comparison itself.
@@ -93,7 +94,7 @@ fn primary(about: &ComparisonPage<'_>, metric: &ComparedMetric, collected: &Coll
 fn estimate(contrast: &Contrast, unit: &Unit) -> Markup {
     html! {
         @match &contrast.estimate {
-            Estimated::Ratio { judged, .. } if !is_estimate(judged.interval.low, judged.interval.high) => { (NO_ESTIMATE) }
+            Estimated::Ratio { judged, .. } if contrast.verdict == Verdict::Inconclusive && !is_estimate(judged.interval.low, judged.interval.high) => { (NO_ESTIMATE) }
             Estimated::Ratio { judged, .. } => { (change(judged.ratio)) " (" (change(judged.interval.low)) " to " (change(judged.interval.high)) ")" }
             Estimated::Difference(difference) => { (value(difference.difference, unit)) " (" (value(difference.interval.low, unit)) " to " (value(difference.interval.high, unit)) ")" }
         }

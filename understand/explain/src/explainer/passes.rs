@@ -42,6 +42,8 @@ pub struct Options {
     /// For each region of a kernel, the count of instructions beyond which a call is of its tail. Waits of the tail are
     /// listed separately.
     pub unusual: BTreeMap<RegionId, f64>,
+    /// Only the accesses between threads are explained.
+    pub only_threads: bool,
 }
 
 impl Default for Options {
@@ -53,6 +55,7 @@ impl Default for Options {
             program_seconds: None,
             unnamed_functions: 10,
             unusual: BTreeMap::new(),
+            only_threads: false,
         }
     }
 }
@@ -172,6 +175,9 @@ impl<'a> Explainer<'a> {
     pub fn explain(&mut self, call: &Call) -> Result<(), ExplainError> {
         if self.threads.len() > 1 {
             self.between.add(call, &mut self.namer)?;
+        }
+        if self.options.only_threads {
+            return Ok(());
         }
         if call.end == CallEnd::Unfinished {
             self.tallies.entry(call.region).or_default().unfinished += 1;

@@ -121,6 +121,15 @@ impl Collector {
                 continue;
             }
             let is_updated = all.next_if(|(next, _)| is_store_of(access, next)).is_some();
+            if is_full(self.kept) {
+                // Naming takes far longer than counting.
+                log.left_out += 1;
+                context.next(call.entered_at);
+                if is_updated {
+                    context.next(call.entered_at);
+                }
+                continue;
+            }
             let at_moment = (&mut context, call.entered_at);
             let within = self.reaches.at(cpu, call.depth, *at);
             let cause = Cause { under: *under, whom, within };
@@ -135,7 +144,7 @@ impl Collector {
             };
             let (mut accesses, mut bytes) = self.kept;
             for (address, size_bytes, tag) in self.on_shared_lines(call.process, &named) {
-                if accesses >= MOST_ACCESSES || bytes >= MOST_BYTES {
+                if is_full((accesses, bytes)) {
                     log.left_out += 1;
                     break;
                 }
@@ -222,6 +231,11 @@ impl Collector {
             uses.len() as u32 - 1
         })
     }
+}
+
+/// Whether no more of this many accesses and bytes are kept.
+fn is_full((accesses, bytes): (usize, u64)) -> bool {
+    accesses >= MOST_ACCESSES || bytes >= MOST_BYTES
 }
 
 fn granules(access: &access::Access) -> std::ops::RangeInclusive<u64> {

@@ -106,7 +106,8 @@ impl Work<'_, '_> {
             many => (format!("{many} processes were forked off and are"), "them"),
         };
         Some(format!(
-            "{subject} not counted: `lineup record --whole-program --children` counts {they} as well"
+            "{subject} not counted, and waits between processes for memory that they share are not seen: `lineup record \
+             --whole-program --children` counts {they} as well, each with caches of its own"
         ))
     }
 

@@ -17,6 +17,7 @@ use crate::recorder::runs::Recorded;
 use lineup_model::access::{ProcessId, StackRange, ThreadId};
 use lineup_model::process::Origin;
 use lineup_recording::journal::Journal;
+use lineup_recording::native::repeated_lines::RepeatedLines;
 use lineup_recording::native::{Definition, Form, chunk, each_piece, record, state};
 use lineup_recording::plan::Plan;
 use lineup_recording::{Misses, ProfileRun, ProgramExit, Summary, Window, WindowStep};
@@ -44,8 +45,6 @@ const SHORTEST: Duration = Duration::from_millis(2);
 const LOOK: Duration = Duration::from_millis(1);
 /// Bytes of the wished memory for a step of a window, as it is packed.
 const STEP_BYTES: u64 = 4;
-/// The longest piece of a repeated instruction's range that counts as an access.
-const PIECE_BYTES: u64 = 64;
 
 /// Takes bursts of a running process, and writes them.
 pub(super) fn record(task: &Task<'_>, process: u32, interrupts: &Interrupts) -> Result<NativeRecording> {
@@ -552,8 +551,8 @@ impl KnownBlock {
             }
             let address = match (access.form, own) {
                 (Form::Repeated, [from, to]) => {
-                    let bytes = u64::from(access.size_bytes);
-                    each_line(*from, *to, bytes, &mut add);
+                    let lines = RepeatedLines::new(*from, *to, access.size_bytes);
+                    lines.for_each(|(address, bytes)| add(address, bytes));
                     *from
                 }
                 (Form::Valued, [address, _]) | (Form::Address, [address]) => *address,
@@ -568,33 +567,9 @@ impl KnownBlock {
     }
 }
 
-/// Passes on the range of a repeated instruction, upwards or downwards, by lines of memory.
-fn each_line(from: u64, to: u64, element_bytes: u64, mut add: impl FnMut(u64, u32)) {
-    let length = from.abs_diff(to);
-    let mut at = if to >= from { from } else { to.wrapping_add(element_bytes) };
-    let end = at.saturating_add(length);
-    while at < end {
-        let next = end.min((at / PIECE_BYTES + 1) * PIECE_BYTES);
-        add(at, (next - at) as u32);
-        at = next;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_repeated_instruction_accesses_its_range_by_lines() {
-        let pieces = |from, to| {
-            let mut pieces = Vec::new();
-            each_line(from, to, 8, |address, bytes| pieces.push((address, bytes)));
-            pieces
-        };
-        assert_eq!(pieces(0x1030, 0x1088), [(0x1030, 16), (0x1040, 64), (0x1080, 8)]);
-        assert_eq!(pieces(0x1008, 0xff8), [(0x1000, 16)], "downwards");
-        assert_eq!(pieces(0x1000, 0x1000), []);
-    }
 
     #[test]
     fn a_budget_that_is_used_up_waits() {

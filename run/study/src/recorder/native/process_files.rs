@@ -290,9 +290,15 @@ impl<'a> ProcessFiles<'a> {
         told.filter_map(|(kind, program)| Some(Unfollowed { program, why: why(kind)?.into() })).collect()
     }
 
-    /// The likely place of the calls when this process made none: a program that it started or became, or processes
-    /// whose calls are not timed.
+    /// The likely place of the calls when this process made none: behind the place where recording ended, in a program
+    /// that it started or became, or in processes whose calls are not timed.
     pub(super) fn elsewhere(&self, command: &[OsString]) -> Option<String> {
+        let mut notes = self.memory.told().into_iter();
+        if let Some((_, ended)) =
+            notes.find(|(kind, text)| *kind == note::TEXT && text.starts_with(note::ENDED))
+        {
+            return Some(ended);
+        }
         if let Some(Unfollowed { program, .. }) = self.unfollowed().pop() {
             return Some(format!(
                 "it started {program}, which is not recorded: add --children, or name that program after --"

@@ -36,21 +36,8 @@ struct Alone {
     definition: Definition,
     /// The first counter of its instruction: its loads, and after it its stores.
     counters: u32,
-    repetition: Repetition,
     /// Words of its record, the first included.
     words: usize,
-    /// Times that the instruction was repeated, but for the first.
-    repeated: u64,
-}
-
-/// The kind of repetition, when the block is a repeated string instruction.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Repetition {
-    Never,
-    /// Repeats up to its count.
-    Counted,
-    /// Until the compared data differs, or no longer does: that nearly always ends it before its count does.
-    Compared,
 }
 
 /// Counts the executions in the log.
@@ -141,9 +128,9 @@ impl<'a> Counter<'a> {
                 false => Ok(None),
             };
         }
-        let Some(Some(block)) = self.known.get_mut(number as usize) else { return Ok(None) };
+        let Some(Some(block)) = self.known.get(number as usize) else { return Ok(None) };
         let run = block.run;
-        let alone = block.alone.as_mut();
+        let alone = block.alone.as_ref();
         Ok(alone.and_then(|alone| alone.record(thread, &mut self.heap, run, *head, &words[1..])))
     }
 
@@ -206,8 +193,7 @@ impl<'a> Counter<'a> {
         let mut thread = self.profile.beyond_first_level();
         for block in blocks {
             let times = counts.get(block.count as usize).copied().unwrap_or_default();
-            let repeated = block.alone.as_ref().map_or(0, |alone| alone.repeated);
-            thread.executed(block.run, &block.pieces, times, repeated);
+            thread.executed(block.run, &block.pieces, times);
         }
         self.instructions += self.profile.take_beyond(thread);
         Ok(())
@@ -351,9 +337,7 @@ fn known(profile: &Profile, definition: Definition) -> BlockData {
     let count = definition.count;
     let alone = definition.stands_alone.then(|| Alone {
         counters: block.counters,
-        repetition: repetition(&definition),
         words: 1 + definition.accesses.iter().map(DefinedAccess::words).sum::<usize>(),
-        repeated: 0,
         definition,
     });
     BlockData { run: block.run, pieces: block.handles, alone, count }
@@ -378,18 +362,6 @@ fn pieces(definition: &Definition) -> Chains {
     Chains { all, ..Chains::default() }
 }
 
-fn repetition(definition: &Definition) -> Repetition {
-    // `cmps` and `scas`, and those of bytes.
-    const COMPARING: [u8; 4] = [0xa6, 0xa7, 0xae, 0xaf];
-    match definition.accesses.iter().any(|access| access.form == Form::Repeated) {
-        false => Repetition::Never,
-        true if definition.code.last().is_some_and(|opcode| COMPARING.contains(opcode)) => {
-            Repetition::Compared
-        }
-        true => Repetition::Counted,
-    }
-}
-
 impl Alone {
     /// The counter of an access of its definition.
     fn counter(&self, access: usize) -> u32 {
@@ -398,7 +370,7 @@ impl Alone {
 
     /// Takes in its record, with the words that follow. Returns the record's number of words, `None` at the end.
     fn record(
-        &mut self,
+        &self,
         thread: &mut SecondLevel,
         heap: &mut Heap,
         run: u32,
@@ -420,17 +392,10 @@ impl Alone {
         }
     }
 
-    /// It was executed. Each repetition of a string instruction is an execution of the instruction, as under the
-    /// emulator and as cachegrind has it.
-    fn take_in(&mut self, thread: &mut SecondLevel, heap: &mut Heap, run: u32, words: &[u64]) {
+    /// It was executed.
+    fn take_in(&self, thread: &mut SecondLevel, heap: &mut Heap, run: u32, words: &[u64]) {
         self.definition.each_alone(words, |access, address, bytes| {
             thread.accessed(heap, run, self.counter(access), address, bytes);
         });
-        if self.repetition != Repetition::Never {
-            let most = self.definition.repetitions(words);
-            // When its count ends it, the instruction executes once more to end; so does one with a count of zero.
-            let executed = most + u64::from(most == 0 || self.repetition == Repetition::Counted);
-            self.repeated += executed - 1;
-        }
     }
 }

@@ -1,8 +1,10 @@
 //! The values that `lineup compare` shows.
 
+use crate::terminal::failed_runs::failed_in_words;
 use crate::terminal::typed_command;
 use lineup_prove::compare::{Collected, ComparePlan, Comparison, FalseAlarms, Stopped};
 use lineup_prove::disturbance::Disturbance;
+use lineup_prove::run::Ending;
 use lineup_report::html::{ComparisonPage, comparison_page};
 use lineup_study::error::Error;
 
@@ -53,6 +55,28 @@ impl Report {
             repeat: &repeat,
         };
         comparison_page(&about, &self.comparison, &self.collected)
+    }
+
+    /// The variants with failed runs, each in words with its ending.
+    pub(super) fn failed(&self) -> Vec<String> {
+        let failed = |variant: usize| {
+            let endings = self.endings(variant);
+            let failed = endings.iter().filter(|ending| **ending != Ending::Exited(0));
+            failed_in_words(&Report::letter(variant), failed.copied(), endings.len())
+        };
+        (0..self.commands.len()).filter_map(failed).collect()
+    }
+
+    /// Whether the runs of one variant ended otherwise than those of another, or by a signal.
+    pub(super) fn ends_unlike(&self) -> bool {
+        let endings = || (0..self.commands.len()).flat_map(|variant| self.endings(variant));
+        let first = endings().next();
+        endings().any(|ending| Some(ending) != first || matches!(ending, Ending::Killed(_)))
+    }
+
+    fn endings(&self, variant: usize) -> Vec<Ending> {
+        let runs = self.collected.runs.iter().filter(|(slot, _)| slot.variant.0 == variant);
+        runs.map(|(_, run)| run.ending).collect()
     }
 
     /// A letter for each variant, as on the command line.

@@ -9,7 +9,7 @@ use crate::terminal::outcome::Outcome;
 use crate::terminal::output::{text_for, write_result};
 use crate::terminal::progress::{Stages, collect_shown};
 use crate::terminal::typed_command::split;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use lineup_model::figure;
 use lineup_prove::compare::{Collected, ComparePlan, Comparison, Stopped, judge_all, replay_false_alarms};
 use lineup_prove::run::{RunResult, Slot};
@@ -73,6 +73,9 @@ pub(crate) fn run(compare: Compare) -> Result<Outcome> {
     }
     if let Stopped::Failed(error) = report.collected.stopped {
         return Ok(Outcome::CutShort(anyhow::Error::from_boxed(error)));
+    }
+    if report.ends_unlike() {
+        return Ok(Outcome::CutShort(anyhow!(report.failed().join("; "))));
     }
     let mut outcome = Outcome::Done;
     for bound in &compare.fail_if {

@@ -2,7 +2,7 @@
 
 use super::report::Report;
 use lineup_model::figure;
-use lineup_model::figure::estimated;
+use lineup_model::figure::{estimated, interval};
 use lineup_prove::compare::{ComparedMetric, Contrast, Estimated, VariantValues};
 use lineup_prove::links::{links_mean, of_links, share_in_words};
 use lineup_prove::metric::Unit;
@@ -71,6 +71,12 @@ fn head(out: &mut String, report: &Report) {
     }
     if let Some(load) = &report.under {
         let _ = writeln!(out, "   under: {load}");
+    }
+    for failed in report.failed() {
+        let _ = writeln!(out, "   {failed}; figures are of failed runs as well");
+    }
+    if let Some(disturbance) = report.disturbance() {
+        let _ = writeln!(out, "   noise of this comparison: {disturbance}");
     }
     out.push('\n');
 }
@@ -142,6 +148,10 @@ fn series(out: &mut String, values: &VariantValues) {
 fn sentence(metric: &ComparedMetric, contrast: &Contrast, report: &Report) -> String {
     let letter = Report::letter(contrast.variant.0);
     let figures = match &contrast.estimate {
+        // Within a wide margin, a wide interval is a result.
+        Estimated::Ratio { judged, .. } if contrast.verdict != Verdict::Inconclusive => {
+            interval(judged.ratio, [judged.interval.low, judged.interval.high])
+        }
         Estimated::Ratio { judged, .. } => {
             estimated(judged.ratio, [judged.interval.low, judged.interval.high])
         }
@@ -187,14 +197,6 @@ pub(crate) fn figure(value: f64, unit: &Unit) -> String {
 
 fn tail(out: &mut String, report: &Report) {
     let _ = writeln!(out, "  {}", links_mean(report.comparison.links));
-    if let Some(disturbance) = report.disturbance() {
-        let _ = writeln!(out, "  Note: noise of this comparison: {disturbance}.");
-    }
-    for (index, failed) in report.comparison.failed_runs.iter().enumerate().filter(|(_, failed)| **failed > 0)
-    {
-        let _ =
-            writeln!(out, "  Note: {failed} runs of {} did not exit with status 0.", Report::letter(index));
-    }
     let blocks = if report.comparison.links > 1 { report.comparison.links } else { report.comparison.blocks };
     if blocks < 10 && report.comparison.links > 1 {
         let _ = writeln!(

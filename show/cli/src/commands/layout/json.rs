@@ -4,7 +4,7 @@ use super::args::Options;
 use super::shown::Shown;
 use crate::terminal::errors::UnknownName;
 use crate::types::subject::Subject;
-use lineup_model::layout::{Layout, Row};
+use lineup_model::layout::{Layout, Row, indirect_virtual_bases};
 use lineup_model::types::{AggregateKind, Language, MemberRole, Selector, SourceLocation};
 use serde::Serialize;
 
@@ -40,6 +40,8 @@ struct TypeJson<'d> {
     hole_bits: u64,
     padding_bytes: u64,
     padding_bits: u64,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    indirect_virtual_bases: Vec<String>,
     static_members: &'d [String],
     members: Vec<MemberJson<'d>>,
 }
@@ -120,6 +122,11 @@ fn type_json<'d>(subject: &'d Subject, shown: &'d Shown<'d>) -> TypeJson<'d> {
         hole_bits: layout.hole_bits(),
         padding_bytes: layout.padding.bytes,
         padding_bits: layout.padding.bits,
+        indirect_virtual_bases: aggregate.map_or_else(Vec::new, |aggregate| {
+            let types = subject.types();
+            let all = indirect_virtual_bases(types, aggregate);
+            all.into_iter().map(|base| types.spell(Some(base), "")).collect()
+        }),
         static_members: aggregate.map_or(&[], |aggregate| &aggregate.static_members),
         members: layout.rows.iter().map(|row| member_json(subject, layout, row, 0)).collect(),
     }

@@ -3,7 +3,7 @@
 use super::shown::Shown;
 use crate::types::subject::Subject;
 use lineup_model::figure::counted;
-use lineup_model::layout::{Gap, Layout, Row};
+use lineup_model::layout::{Gap, Layout, Row, indirect_virtual_bases};
 use lineup_model::line::LineSize;
 use lineup_model::types::{Aggregate, AggregateKind, Language, MemberRole, Selector, TypeId, TypeKind};
 use lineup_report::text::{Extent, SCREEN_LINES, TextStyle, screen};
@@ -76,6 +76,7 @@ pub(crate) fn full(subject: &Subject, shown: &Shown<'_>) -> String {
         false => _ = writeln!(printer.out, "{keyword} {} {{", shown.name),
     }
     printer.rows(&shown.layout, language, 0, 1);
+    printer.indirect_virtual_bases(shown);
     printer.summary(&shown.layout);
     match (is_typedef, ty.and_then(|ty| ty.declared_align)) {
         (true, _) => _ = writeln!(printer.out, "}} {};", shown.name),
@@ -137,6 +138,19 @@ impl Printer<'_> {
                 layout.padding.bytes,
                 plural(layout.padding.bytes)
             );
+        }
+    }
+
+    /// They belong to no member, and hold bytes that would seem to be unused.
+    fn indirect_virtual_bases(&mut self, shown: &Shown<'_>) {
+        let types = self.subject.types();
+        let Some((_, aggregate)) = types.aggregate(shown.layout.id) else { return };
+        for base in indirect_virtual_bases(types, aggregate) {
+            let spelled = types.spell(Some(base), "");
+            let size = types.size_bytes(base).map_or("?".to_owned(), |size| size.to_string());
+            let left = format!("{}/* virtual base of a base */ {spelled};", indent(1));
+            let place = format!("known at run time only, size {size} with its padding");
+            let _ = writeln!(self.out, "{left:<COMMENT_COLUMN$} /* {place} */");
         }
     }
 

@@ -10,7 +10,7 @@ pub(crate) fn render(report: &Report) -> Result<String> {
         "schema": "lineup.measure/1",
         "command": report.command,
         "runs": report.measurement.runs,
-        "failed_runs": report.failed_runs,
+        "failed_runs": report.failed_runs(),
         "interrupted_by_signal": report.interrupted.map(|interrupted| interrupted.signal),
         "metrics": report.measurement.metrics.iter().map(metric).collect::<Vec<_>>(),
         "ratios": report.measurement.ratios.iter().map(ratio).collect::<Vec<_>>(),

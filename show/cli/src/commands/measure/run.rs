@@ -8,11 +8,11 @@ use crate::options::values::given_input;
 use crate::terminal::outcome::Outcome;
 use crate::terminal::output::write_result;
 use crate::terminal::progress::Stages;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use lineup_prove::measure::summarise;
 use lineup_prove::metric::{Reading, over_runs};
 use lineup_prove::readings::readings;
-use lineup_prove::run::{Ending, Slot, Variant};
+use lineup_prove::run::{Ending, RunResult, Slot, Variant};
 use lineup_stats::random::Seed;
 use lineup_study::error::Error;
 use lineup_study::interrupt::{Interrupted, Interrupts};
@@ -36,7 +36,7 @@ pub(crate) fn run(measure: Measure) -> Result<Outcome> {
         ..Run::default()
     };
     let mut runner = runner(&measure, run.clone(), &interrupts)?;
-    let (runs, failed_runs, interrupted) = collect(&measure, &mut runner, &stages)?;
+    let Runs { readings: runs, endings, waited_ns, interrupted } = collect(&measure, &mut runner, &stages)?;
     // A measurement that a signal cut short is summed up from its runs so far.
     let _keeping = interrupted.map(|_| interrupts.keeping());
     if let (true, Some(interrupted)) = (runs.is_empty(), interrupted) {
@@ -51,7 +51,8 @@ pub(crate) fn run(measure: Measure) -> Result<Outcome> {
     let report = Report {
         command: measure.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
         measurement: summarise(&metrics, Seed::default()),
-        failed_runs,
+        endings,
+        waited_ns,
         interrupted,
     };
     let rendered = match measure.format {
@@ -61,9 +62,10 @@ pub(crate) fn run(measure: Measure) -> Result<Outcome> {
         _ => view::render(&report),
     };
     write_result(measure.output.as_deref(), &rendered)?;
-    Ok(match interrupted {
-        Some(interrupted) => Outcome::CutShort(interrupted.into()),
-        None => Outcome::Done,
+    Ok(match (interrupted, report.failed_in_words().filter(|_| report.ends_unlike())) {
+        (Some(interrupted), _) => Outcome::CutShort(interrupted.into()),
+        (None, Some(failed)) => Outcome::CutShort(anyhow!(failed)),
+        (None, None) => Outcome::Done,
     })
 }
 
@@ -79,14 +81,20 @@ fn runner(measure: &Measure, run: Run, interrupts: &Interrupts) -> Result<Proces
     Ok(ProcessRunner::new(vec![run], options, interrupts)?)
 }
 
-/// The readings of every complete run, the number of failed runs, and whether a signal cut them short.
-fn collect(
-    measure: &Measure,
-    runner: &mut ProcessRunner,
-    stages: &Stages,
-) -> Result<(Vec<Vec<Reading>>, usize, Option<Interrupted>)> {
-    let mut runs = Vec::new();
-    let mut failed = 0;
+/// The complete runs.
+#[derive(Default)]
+struct Runs {
+    readings: Vec<Vec<Reading>>,
+    endings: Vec<Ending>,
+    /// The time that they waited for other programs.
+    waited_ns: u64,
+    /// The signal that cut them short.
+    interrupted: Option<Interrupted>,
+}
+
+/// Runs the program.
+fn collect(measure: &Measure, runner: &mut ProcessRunner, stages: &Stages) -> Result<Runs> {
+    let mut runs = Runs::default();
     let all = u64::from(measure.warm_up) + u64::from(measure.repeat);
     stages.stage("running the program");
     for number in 0..all {
@@ -94,25 +102,26 @@ fn collect(
         let timed = number.checked_sub(u64::from(measure.warm_up));
         let slot = Slot { variant: Variant::BEFORE, number, block: timed };
         match one_run(measure, runner, &slot) {
-            Ok((readings, ending)) if timed.is_some() => {
-                failed += usize::from(ending != Ending::Exited(0));
-                runs.push(readings);
+            Ok(result) if timed.is_some() => {
+                runs.waited_ns += result.disturbance.map_or(0, |own| own.waited_ns);
+                runs.endings.push(result.ending);
+                runs.readings.push(readings(&result));
             }
             Ok(_) => {}
             Err(error) => match error.downcast_ref::<Error>().and_then(Error::interrupted) {
-                Some(interrupted) => return Ok((runs, failed, Some(interrupted))),
+                Some(interrupted) => return Ok(Runs { interrupted: Some(interrupted), ..runs }),
                 None => return Err(error),
             },
         }
     }
-    Ok((runs, failed, None))
+    Ok(runs)
 }
 
-fn one_run(measure: &Measure, runner: &mut ProcessRunner, slot: &Slot) -> Result<(Vec<Reading>, Ending)> {
+fn one_run(measure: &Measure, runner: &mut ProcessRunner, slot: &Slot) -> Result<RunResult> {
     shell(measure.pre.as_deref(), "--pre")?;
     let result = runner.run_slot(slot)?;
     shell(measure.post.as_deref(), "--post")?;
-    Ok((readings(&result), result.ending))
+    Ok(result)
 }
 
 /// Runs a preparation or clean-up command.

@@ -2,6 +2,7 @@
 
 use super::report::Report;
 use lineup_model::figure;
+use lineup_prove::disturbance::waited_in_words;
 use lineup_prove::measure::{DerivedRatio, MeasuredMetric, Measurement, plain_name};
 use lineup_prove::metric::{ELAPSED, Unit};
 use std::fmt::Write;
@@ -16,6 +17,12 @@ pub(crate) fn render(report: &Report) -> String {
     let noun = if runs == 1 { "run" } else { "runs" };
     let _ =
         writeln!(out, "\n Performance counter stats for '{}' ({runs} {noun}):\n", report.command.join(" "));
+    if let Some(failed) = report.failed_in_words() {
+        let _ = writeln!(out, " {failed}; figures are of failed runs as well\n");
+    }
+    if let Some(waited) = waited_in_words(report.waited_ns) {
+        let _ = writeln!(out, " {waited}\n");
+    }
     for metric in measurement.metrics.iter().filter(|metric| !BELOW.contains(&metric.name.as_str())) {
         counter(&mut out, metric, measurement);
     }
@@ -104,13 +111,6 @@ fn quantiles(out: &mut String, measurement: &Measurement) {
 }
 
 fn notes(out: &mut String, report: &Report) {
-    if report.failed_runs > 0 {
-        let _ = writeln!(
-            out,
-            " Note: {} of {} runs did not exit with status 0.",
-            report.failed_runs, report.measurement.runs
-        );
-    }
     if let Some(interrupted) = &report.interrupted {
         let _ = writeln!(out, " Note: {interrupted}; only complete runs are counted.");
     }

@@ -4,6 +4,7 @@ use anyhow::Result;
 use lineup_advise::constraint::Binding;
 use lineup_advise::proposal::Refusal;
 use lineup_advise::shuffle::Movable;
+use lineup_model::figure;
 use lineup_study::shuffle::Outcome;
 use serde::Serialize;
 use std::fmt::Write;
@@ -118,13 +119,15 @@ impl ShuffleResults {
             let _ = match outcome.failures.is_empty() {
                 true => writeln!(
                     text,
-                    "seed {}: {} types in another order, passed",
-                    outcome.seed, outcome.shuffled
+                    "seed {}: {} in another order, passed",
+                    outcome.seed,
+                    figure::counted(outcome.shuffled as u64, "type")
                 ),
                 false => writeln!(
                     text,
-                    "seed {}: {} types in another order, FAILED",
-                    outcome.seed, outcome.shuffled
+                    "seed {}: {} in another order, FAILED",
+                    outcome.seed,
+                    figure::counted(outcome.shuffled as u64, "type")
                 ),
             };
             for failure in &outcome.failures {

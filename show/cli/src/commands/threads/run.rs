@@ -44,6 +44,7 @@ fn between(surveyed: &Surveyed, options: &Options, stages: &Stages) -> Result<Be
     let wanted = lineup_explain::Options {
         line_size: options.line_size,
         unusual: unusual.collect(),
+        only_threads: true,
         ..lineup_explain::Options::default()
     };
     let explanation = surveyed.explain(&debug, wanted, stages)?;

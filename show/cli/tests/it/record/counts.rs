@@ -217,6 +217,45 @@ fn a_repeated_string_instruction_is_one_instruction_with_one_access_for_each_sid
     assert_eq!(recorded.touched(0, cell, 256), expected);
 }
 
+/// All sizes and both directions, in aligned memory: the numbers of lines are known.
+const REPEATED: &str = r#"
+#include <stdio.h>
+__attribute__((aligned(4096))) char cells[16384];
+__attribute__((naked, noinline)) void run(void) {
+    asm("mov $100, %edx\n"
+        "1: lea cells(%rip), %rdi\n mov $4096, %ecx\n xor %eax, %eax\n rep stosb\n"
+        "lea cells(%rip), %rdi\n mov $2048, %ecx\n rep stosw\n"
+        "lea cells(%rip), %rsi\n lea cells+8192(%rip), %rdi\n mov $1024, %ecx\n rep movsl\n"
+        "lea cells+4088(%rip), %rsi\n lea cells+12280(%rip), %rdi\n mov $512, %ecx\n std\n rep movsq\n cld\n"
+        "lea cells+60(%rip), %rdi\n mov $8, %ecx\n rep stosb\n"    // on two lines
+        "lea cells(%rip), %rdi\n mov $1, %ecx\n rep stosb\n"
+        "lea cells(%rip), %rdi\n xor %ecx, %ecx\n rep stosb\n"
+        "lea cells(%rip), %rsi\n lea cells+8192(%rip), %rdi\n mov $4096, %ecx\n repe cmpsb\n"
+        "lea cells(%rip), %rdi\n mov $4096, %ecx\n repe scasb\n"
+        "dec %edx\n jnz 1b\n ret\n .skip 1024");
+}
+int main(void) { run(); printf("run %p\n", (void *)run); return 0; }
+"#;
+
+#[test]
+fn a_repeated_string_instruction_counts_once_with_an_access_for_each_line() {
+    let program = c(X86_64, REPEATED, &["-fno-pie", "-no-pie", "-fcf-protection=none"]);
+    let whole = program.record(&["--whole-program", "--engine", "native"]);
+    let calls = program.record(&["--region", "run", "--engine", "native"]);
+    let run = whole.value("run");
+    let own = whole.recording.profile.iter().filter(|one| (run..run + 1024).contains(&one.pc));
+    let sums = own.map(|one| [one.instructions, one.loads, one.stores]);
+    let sums = sums.fold([0; 3], |sum, own| std::array::from_fn(|at| sum[at] + own[at]));
+    // Lines are 4096 / 64 for each copy, fill and search.
+    let stores = 100 * (4 * 64 + 3);
+    let loads = 100 * (2 + 3) * 64;
+    assert_eq!(
+        sums,
+        [calls.calls()[0].instructions, loads + 1, stores],
+        "one load more for the return address"
+    );
+}
+
 /// Accesses whose addresses follow from others in their block, and some that do not, in one function without a C
 /// library.
 const CHAINED: &str = r#"
@@ -259,7 +298,7 @@ fn a_whole_program_s_accesses_are_those_of_its_calls() {
         whole.recording.profile.iter().map(count).sum()
     };
     // In addition, the call that begins all stores a return address.
-    // The profile of a whole program counts a repeated string instruction once for each element, as cachegrind does.
+    // The emulator executes a repeated string instruction once for each element.
     let elements = 1000 * (5 - 1);
     assert_eq!(sum(|run| run.loads), of_calls(AccessKind::Load) + elements);
     assert_eq!(sum(|run| run.stores), of_calls(AccessKind::Store) + elements + 1);

@@ -204,3 +204,28 @@ fn recording_ends_before_a_program_gives_a_thread_another_base() {
         assert!(said.contains("sets the base of a thread by itself"), "{words:?}: {said}");
     }
 }
+
+#[test]
+fn a_strict_mode_before_every_call_is_named_as_the_reason() {
+    let source = r#"
+        #include <linux/seccomp.h>
+        #include <sys/prctl.h>
+        #include <sys/syscall.h>
+        #include <unistd.h>
+        static int cells[100];
+        __attribute__((noinline)) int parse(int x) { return cells[x % 100]++; }
+        int main(void) {
+            prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
+            for (int x = 0; x < 1000; x++) parse(x);
+            syscall(SYS_exit, 0);
+        }
+    "#;
+    let program = c(X86_64, source, &[]);
+    for words in [&["record", "--engine", "native", "--region", "parse"][..], &["time", "--region", "parse"]]
+    {
+        let (output, said) = run(&program, words, "");
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains("forbids itself the processor's counter"), "{words:?}: {said}");
+        assert!(!said.contains("do its arguments lead there"), "{words:?}: {said}");
+    }
+}

@@ -102,7 +102,7 @@ fn findings_say_that_processes_were_forked_off() {
     ]);
     let output = find.output().expect("lineup runs");
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    let right = "a process was forked off and is not counted: `lineup record --whole-program --children` counts it as well";
+    let right = "a process was forked off and is not counted, and waits between processes for memory that they share are not seen";
     assert_eq!(said.matches(right).count(), 1, "{said}");
     let (before, _) = said.split_once(right).expect("the note");
     assert!(!before.contains("instructions;"), "it comes first: {said}");

@@ -142,3 +142,45 @@ fn handlers_run_on_a_stack_of_the_usual_size() {
         assert_eq!(said(&output).lines().next(), Some("handled"), "{way:?}");
     }
 }
+
+/// Signals that C programs cannot name are the defaults before `lineup` starts; then the program's own.
+const SIGNALS: &str = r#"
+    #include <stdio.h>
+    #include <string.h>
+    #include <sys/syscall.h>
+    #include <unistd.h>
+    volatile int steps;
+    __attribute__((noinline)) void step(int x) { steps += x; }
+    int main(int count, char **words) {
+        if (count > 2 && !strcmp(words[1], "run")) {
+            unsigned long defaults[4] = { 0, 0, 0, 0 };
+            for (int signal = 32; signal <= 33; signal++) syscall(SYS_rt_sigaction, signal, defaults, 0, 8);
+            execvp(words[2], words + 2);
+            return 1;
+        }
+        step(count);
+        char line[400];
+        for (FILE *status = fopen("/proc/self/status", "r"); fgets(line, sizeof line, status); )
+            if (!strncmp(line, "Sig", 3)) fputs(line, stdout);
+    }
+"#;
+
+#[test]
+fn a_started_program_has_the_signals_that_it_has_alone() {
+    let program = c(X86_64, SIGNALS, &[]);
+    let run = |words: &[&str]| {
+        let mut command = Command::new(program.folder.path().join("program"));
+        command.arg("run").args(words).current_dir(program.folder.path());
+        let output = command.output().expect("running the program");
+        let said = said(&output) + &String::from_utf8_lossy(&output.stderr);
+        said.lines().filter(|line| line.starts_with("SigB") || line.starts_with("SigI")).collect::<String>()
+    };
+    let alone = run(&["./program"]);
+    assert!(alone.contains("SigIgn:\t0000000000000000"), "{alone}");
+    let lineup = env!("CARGO_BIN_EXE_lineup");
+    let native = ["record", "--engine", "native", "--region", "step", "--out", "x.rec", "--", "./program"];
+    for words in [&native[..], &["time", "--region", "step", "--", "./program"]] {
+        assert_eq!(run(&[&[lineup], words].concat()), alone, "{words:?}");
+    }
+    assert_eq!(run(&[lineup, "measure", "-r", "1", "--show-output", "--", "./program"]), alone);
+}

@@ -13,7 +13,7 @@ use crate::machine::x86_64::translate::counted_jumps::is_counted;
 use crate::machine::x86_64::translate::pieces::{STATUS, sets_all};
 use crate::machine::{Mark, Route, Source, Task, Translated, Whole};
 use crate::threads::slots::{at, reason};
-use iced_x86::{Encoder, Instruction, Mnemonic};
+use iced_x86::{Encoder, Instruction};
 use lineup_recording::native::record;
 use lineup_recording::native::superblock::{Part, Superblock};
 
@@ -70,7 +70,6 @@ pub(crate) fn translate(
         constants: Vec::new(),
     };
     writer.out.next = path.steps.last().map_or(task.pc, |step| step.instruction.next_ip());
-    writer.made.compares = path.steps.first().is_some_and(|step| is_comparison(&step.instruction));
     writer.write(&path);
     writer.out.code = writer.code.bytes;
     writer.out.superblock = Some(writer.made).filter(|_| path.end != End::Lost);
@@ -343,12 +342,6 @@ impl Writer<'_> {
 const FULL_BIT: u32 = 1 << 16;
 /// The condition of a jump when not equal.
 const NOT_EQUAL: u8 = 5;
-
-/// Compares strings until they differ, or until they match.
-fn is_comparison(instruction: &Instruction) -> bool {
-    use Mnemonic::{Cmpsb, Cmpsd, Cmpsq, Cmpsw, Scasb, Scasd, Scasq, Scasw};
-    matches!(instruction.mnemonic(), Cmpsb | Cmpsw | Cmpsd | Cmpsq | Scasb | Scasw | Scasd | Scasq)
-}
 
 /// Whether no flag matters at the beginning.
 fn has_idle_flags(path: &Path) -> bool {
