@@ -283,7 +283,8 @@ impl Work<'_, '_> {
             coverage: coverage(&owners, stalls, (self.main_lack(), self.undescribed_cycles())),
             sample: Sample {
                 windows: self.recorded.windows.len() as u64,
-                accesses: self.watched.accesses,
+                // An access of a repeated string instruction may be two in a window: sizes are powers of two there.
+                accesses: self.watched.accesses.min(self.of_accesses()),
                 of_accesses: self.of_accesses(),
                 stall_cycles: bench.base,
             },
