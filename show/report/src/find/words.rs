@@ -68,10 +68,9 @@ pub fn base(finding: &Finding) -> &'static str {
 /// Where the modelled cycles of the whole program go, with one cycle for each instruction: no lever gains more than the
 /// stalls that it is for.
 pub fn cycles_in_words(findings: &Findings) -> String {
-    let of_pages = findings.pages.map_or(0, |pages| pages.stall_cycles);
     let Stalls { data_cycles, code_cycles } = findings.stalls;
-    let all = (findings.instructions + data_cycles + code_cycles + of_pages).max(1) as f64;
-    let of = |cycles: u64| share(cycles as f64 / all);
+    let of_pages = of_pages(findings);
+    let of = |cycles: u64| share(of_modelled(findings, cycles));
     format!(
         "{} stall for data beyond L1, {} for code, {} for pages; {} execute instructions on what L1 holds, \
          which neither layout nor placement makes less",
@@ -84,9 +83,18 @@ pub fn cycles_in_words(findings: &Findings) -> String {
 
 /// The share of the modelled cycles that stall for data, code or pages.
 fn stalling(findings: &Findings) -> f64 {
-    let of_pages = findings.pages.map_or(0, |pages| pages.stall_cycles);
-    let stalls = findings.stalls.cycles() + of_pages;
-    stalls as f64 / (findings.instructions + stalls).max(1) as f64
+    of_modelled(findings, findings.stalls.cycles() + of_pages(findings))
+}
+
+/// Cycles that stall for pages.
+fn of_pages(findings: &Findings) -> u64 {
+    findings.pages.map_or(0, |pages| pages.stall_cycles)
+}
+
+/// The share that some cycles have of all modelled ones, with one for each instruction.
+fn of_modelled(findings: &Findings, cycles: u64) -> f64 {
+    let all = findings.instructions + findings.stalls.cycles() + of_pages(findings);
+    cycles as f64 / all.max(1) as f64
 }
 
 /// The message that hardly anything stalls, unless threads wait for each other, which the stalls do not count.
